@@ -1,0 +1,109 @@
+package search
+
+import (
+	"path"
+	"strings"
+)
+
+// importMeans tells whether an import, as written in the file from, means the file
+// target (both relative to the repository's root). It goes by names alone, the way all
+// languages lay files out: components of the import are the last components of the
+// file's path or of its folder.
+func importMeans(imported, from, target string) bool {
+	module, folder := moduleOf(target)
+	for _, want := range importPaths(imported, from) {
+		if want == "" {
+			continue
+		}
+		if hasSuffixPath(module, want) && (strings.Contains(want, "/") || path.Base(module) == want) {
+			return true
+		}
+		// A package is a folder: Go's import names it with the module's name before it.
+		if folder != "" && (hasSuffixPath(folder, want) || isPackageFolder(target) && hasSuffixPath(want, folder)) {
+			return true
+		}
+	}
+	return false
+}
+
+// moduleOf returns the path by which a file is imported, without its extension; and
+// the folder that it stands for, "" unless the language imports folders or the file is
+// its folder's entry.
+func moduleOf(target string) (module, folder string) {
+	module = strings.TrimSuffix(target, path.Ext(target))
+	if strings.HasSuffix(module, ".d") {
+		module = strings.TrimSuffix(module, ".d")
+	}
+	dir := path.Dir(module)
+	switch path.Base(module) {
+	case "index", "__init__", "mod", "lib", "init", "main":
+		if dir != "." {
+			return module, dir
+		}
+	}
+	if isPackageFolder(target) && dir != "." {
+		return module, dir
+	}
+	return module, ""
+}
+
+// isPackageFolder tells the languages in which an import names a folder.
+func isPackageFolder(target string) bool { return path.Ext(target) == ".go" }
+
+// importPaths returns the slash paths that an import may mean, the most exact first.
+func importPaths(imported, from string) []string {
+	p := strings.Trim(imported, "\"'<>` ")
+	dir := path.Dir(from)
+	switch {
+	case strings.HasPrefix(p, "./") || strings.HasPrefix(p, "../"): // JavaScript, C, Ruby
+		return []string{stripExtension(path.Join(dir, p))}
+	case strings.HasPrefix(p, "."): // Python: .a, ..b.c
+		up := 0
+		for up < len(p) && p[up] == '.' {
+			up++
+		}
+		for range up - 1 {
+			dir = path.Dir(dir)
+		}
+		return []string{path.Join(dir, strings.ReplaceAll(p[up:], ".", "/"))}
+	}
+	if strings.Contains(p, "::") || strings.Contains(p, "\\") { // Rust, C++, PHP, Perl
+		p = strings.NewReplacer("::", "/", "\\", "/").Replace(p)
+		for _, prefix := range []string{"crate/", "self/", "super/"} {
+			p = strings.TrimPrefix(p, prefix)
+		}
+		p = strings.Trim(p, "/*{} ")
+		// The last component is often a name inside the file.
+		return []string{p, path.Dir(p)}
+	}
+	if strings.Contains(p, "/") {
+		return []string{stripExtension(strings.TrimPrefix(strings.TrimPrefix(p, "@/"), "~/"))}
+	}
+	if stripped := stripExtension(p); stripped != p {
+		return []string{stripped, strings.ReplaceAll(p, ".", "/")}
+	}
+	if strings.Contains(p, ".") { // Python, Java, Kotlin, Scala, C#, Haskell, Elixir, Lua
+		p = strings.Trim(strings.ReplaceAll(p, ".", "/"), "/*_ ")
+		return []string{p, path.Dir(p)}
+	}
+	return []string{p}
+}
+
+// stripExtension removes the extension of a file that imports write out.
+func stripExtension(p string) string {
+	switch ext := path.Ext(p); ext {
+	case ".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte",
+		".json", ".css", ".scss", ".rb", ".php", ".lua", ".sh", ".bash", ".zig", ".py":
+		return strings.TrimSuffix(p, ext)
+	}
+	return p
+}
+
+// hasSuffixPath tells whether suffix is the last components of p, in any case.
+func hasSuffixPath(p, suffix string) bool {
+	if suffix == "." || suffix == "" || len(p) < len(suffix) {
+		return false
+	}
+	tail := p[len(p)-len(suffix):]
+	return strings.EqualFold(tail, suffix) && (len(tail) == len(p) || p[len(p)-len(tail)-1] == '/')
+}
