@@ -200,15 +200,9 @@ func (f *fieldReader) next() ([]byte, error) {
 	return bytes.TrimSuffix(field, []byte{0}), nil
 }
 
-// Ignores tells whether git's ignore rules leave out a path of the work tree, absolute
-// or relative to Root. A tracked path is never ignored.
+// Ignores tells whether git would leave out a file of the work tree: it is neither
+// tracked nor offered to be. path is absolute or relative to Root.
 func (r *Repo) Ignores(ctx context.Context, path string) (bool, error) {
-	_, err := output(ctx, r.Root, "check-ignore", "--quiet", "--", path)
-	switch {
-	case err == nil:
-		return true, nil
-	case exitCode(err) == 1:
-		return false, nil
-	}
-	return false, err
+	out, err := output(ctx, r.Root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path)
+	return err == nil && out == "", err
 }

@@ -46,6 +46,9 @@ type Change struct {
 	// Root, slash-separated, raw bytes.
 	Path   string
 	Status byte // 'A'dded, 'M'odified, 'D'eleted, 'T'ype changed, 'R'enamed
+	// Then is the name that the commit knew the file by, where it is not Path. Another
+	// file may have taken that name since.
+	Then string
 	// OldPath is the name before this commit, as it was then; only with 'R'.
 	OldPath string
 }
@@ -252,6 +255,9 @@ func (r renames) follow(raw []rawChange) []Change {
 			continue
 		}
 		today := Change{Path: r.today(change.path), Status: change.status}
+		if today.Path != change.path {
+			today.Then = change.path
+		}
 		if deleted, ok := origin[i]; ok {
 			today.Status, today.OldPath = 'R', raw[deleted].path
 		}

@@ -35,7 +35,7 @@ func cFamily(language func() *sitter.Language, classes bool) *grammar {
 		ignore:     []string{"field_declaration.declarator", "enumerator.name", "pointer_declarator", "array_declarator", "field_designator"},
 		builtins:   "NULL nullptr true false this size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t ptrdiff_t bool FILE std override final defined __cplusplus string",
 		exported: func(x *extraction, i int32, s *Symbol) bool {
-			return string(x.bytes(x.first(i, "storage_class_specifier"))) != "static"
+			return holdsMethods(x.top().kind) || string(x.bytes(x.first(i, "storage_class_specifier"))) != "static"
 		},
 	}
 	if !classes {
@@ -58,7 +58,7 @@ func cFamily(language func() *sitter.Language, classes bool) *grammar {
 	g.arguments = []string{"template_argument_list"}
 	g.binds = append(g.binds, "optional_parameter_declaration.declarator", "for_range_loop.declarator", "type_parameter_declaration", "variadic_parameter_declaration.declarator")
 	g.patterns = append(g.patterns, "reference_declarator", "structured_binding_declarator", "variadic_declarator")
-	g.ignore = append(g.ignore, "reference_declarator", "field_initializer#first", "namespace_definition.name", "nested_namespace_specifier")
+	g.ignore = append(g.ignore, "reference_declarator", "field_initializer#first", "namespace_definition.name", "nested_namespace_specifier", "destructor_name")
 	return g
 }
 

@@ -6,6 +6,7 @@ import (
 	enry "github.com/go-enry/go-enry/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,27 @@ func TestShow(t *testing.T) {
 		}
 		return nil
 	})
+	miss := map[string]*regexp.Regexp{
+		"Rust":       regexp.MustCompile(`^\s*(pub(\([a-z]+\))? )?(async |unsafe |const )*(fn|struct|enum|trait|type|mod|macro_rules!) +\w`),
+		"Go":         regexp.MustCompile(`^(func|type) \w|^func \(`),
+		"Python":     regexp.MustCompile(`^\s*(async )?(def|class) \w`),
+		"C":          regexp.MustCompile(`^(static |extern |CURL_EXTERN |const |unsigned |struct )*[A-Za-z_]\w+ [\w* ]*\(.*[^;,]$|^(struct|enum|union) \w+ \{|^#\s*define`),
+		"C++":        regexp.MustCompile(`^\s*(class|struct|enum class) [\w ]+ (:.*)?\{$|^[\w:<>*& ]+ [\w:~]+\([^;]*\) *(const )?\{$`),
+		"Java":       regexp.MustCompile(`^\s*(public|protected|private)\b[^=;]*(\(|class|interface|enum)[^=;]*\{`),
+		"C#":         regexp.MustCompile(`^\s*(public|protected|private|internal)\b[^=;]*(\(|class |interface |enum )[^=;]*$`),
+		"Kotlin":     regexp.MustCompile(`^\s*((public|private|internal|override|suspend|inline|open|abstract|data|sealed|enum) )*(fun|class|interface|object|typealias) +[\w<]`),
+		"Swift":      regexp.MustCompile(`^\s*((public|private|internal|override|fileprivate|open|static|final|mutating) )*(func|class|struct|enum|protocol|init|typealias)\b`),
+		"Scala":      regexp.MustCompile(`^\s*((private|override|implicit|final|sealed|abstract|case|protected|inline)(\[\w+\])? )*(def|class|trait|object|type) +\w`),
+		"Ruby":       regexp.MustCompile(`^\s*(def|class|module) [\w.]`),
+		"PHP":        regexp.MustCompile(`^\s*((public|private|protected|static|abstract|final|readonly) )*(function|class|trait|interface|enum) \w+.*[^;]$`),
+		"Lua":        regexp.MustCompile(`function [\w.:]+\(|^[\w.]+ = function`),
+		"Elixir":     regexp.MustCompile(`^\s*(def|defp|defmacro|defmodule|defprotocol|defmacrop|defguard|defdelegate) \w`),
+		"Shell":      regexp.MustCompile(`^(function )?\w+ *\(\) *\{`),
+		"JavaScript": regexp.MustCompile(`^(export )?(default )?(async )?(function|class|const \w+ = (async )?(function|\(.*=>))`),
+		"TypeScript": regexp.MustCompile(`^\s*(export |declare )*(default )?(abstract )?(async )?(function \w|class \w|interface \w|type \w+.* = |enum|const \w+ = (async )?(function|\(.*=>))`),
+	}
+	wanted, missed, every := 0, 0, 1
+	fmt.Sscan(os.Getenv("MISS"), &every)
 	start := time.Now()
 	var wg sync.WaitGroup
 	ch := make(chan string)
@@ -125,6 +147,30 @@ func TestShow(t *testing.T) {
 				for _, c := range f.Chunks {
 					if c.EndLine-c.StartLine > 70 {
 						s.big++
+					}
+				}
+				if re := miss[lang]; os.Getenv("MISS") != "" && re != nil {
+					has := map[int]bool{}
+					for _, s := range f.Symbols {
+						has[s.NameLine] = true
+					}
+					in := map[int]bool{}
+					ls := newLines(text)
+					for _, c := range f.Comments {
+						for l := ls.find(c.Start, 0); l <= ls.find(c.End-1, 0); l++ {
+							in[l] = true
+						}
+					}
+					for n, l := range strings.Split(string(text), "\n") {
+						if re.MatchString(l) && !in[n+1] {
+							wanted++
+							if !has[n+1] {
+								missed++
+								if missed%max(1, every) == 0 {
+									fmt.Printf("MISS %s:%d %s\n", p, n+1, l)
+								}
+							}
+						}
 					}
 				}
 				if verbose != "" {
@@ -184,6 +230,7 @@ func TestShow(t *testing.T) {
 		tot.refs += s.refs
 		tot.chunks += s.chunks
 	}
+	fmt.Println("wanted", wanted, "missed", missed)
 	fmt.Printf("TOTAL %.2f MB %v %.1f MB/s syms %d refs %d chunks %d\n", float64(tot.bytes)/1e6, el, float64(tot.bytes)/1e6/el.Seconds(), tot.syms, tot.refs, tot.chunks)
 }
 

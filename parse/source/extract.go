@@ -57,10 +57,14 @@ func (x *extraction) walk() {
 			}
 		}
 	}
+	var bad []Span
 	x.open = append(x.open[:0], scope{next: int32(len(x.nodes)), symbol: -1, region: -1})
 	for i := int32(0); i < int32(len(x.nodes)); i++ {
 		for len(x.open) > 1 && x.top().next <= i {
 			x.open = x.open[:len(x.open)-1]
+		}
+		if x.nodes[i].symbol == errorSymbol {
+			bad = append(bad, Span{x.line(x.nodes[i].start), x.last(i)})
 		}
 		r := x.role(i)
 		if r == nil {
@@ -90,7 +94,11 @@ func (x *extraction) walk() {
 			x.reference(i, r)
 		}
 	}
+	x.recover(bad)
 }
+
+// errorSymbol is the type of nodes that hold what the grammar could not read.
+const errorSymbol = 0xFFFF
 
 func (x *extraction) top() *scope { return &x.open[len(x.open)-1] }
 
@@ -377,6 +385,12 @@ func (x *extraction) signature(i int32, body string, k Kind) string {
 		body = "body"
 	}
 	b := x.child(i, body)
+	for c := range x.children(i) {
+		if r := x.role(c); r != nil && r.comment && x.nodes[c].start > start {
+			end = x.nodes[c].start
+			break
+		}
+	}
 	if b < 0 {
 		b = x.first(i, x.g.bodies...)
 	}
@@ -385,7 +399,7 @@ func (x *extraction) signature(i int32, body string, k Kind) string {
 	}
 	switch {
 	case b >= 0:
-		end = max(start, x.nodes[b].start)
+		end = max(start, min(end, x.nodes[b].start))
 	case k != Function && k != Method:
 		if n := bytes.IndexByte(x.text[start:end], '\n'); n >= 0 {
 			end = start + uint32(n)
@@ -443,7 +457,7 @@ func (x *extraction) reference(i int32, r *role) {
 		parent = x.role(x.nodes[at].parent)
 	}
 	switch {
-	case i < x.imports:
+	case i < x.imports && !r.callOnly:
 		kind = Import_
 	case parent != nil && parent.call.set && x.part(parent.call, at) && (x.g.callIf == nil || x.g.callIf(x, at)):
 		kind = Call

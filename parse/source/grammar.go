@@ -13,6 +13,7 @@ import (
 // of a call that has the field function, "call#first" and "call#last" are its first
 // and last named child, "call" alone is any child.
 type grammar struct {
+	name     string // go-enry's, set from the table
 	language func() *sitter.Language
 
 	define     map[string]definition

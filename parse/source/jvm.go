@@ -18,7 +18,7 @@ func (x *extraction) head(i, name int32) string {
 	return string(x.text[x.nodes[i].start:x.nodes[name].start])
 }
 
-// lastWord reports whether the words before a name end so: the keyword of a
+// hasWord reports whether a word stands between white space: the keyword of a
 // declaration whose grammar has one node type for several.
 func hasWord(head, word string) bool {
 	for _, w := range strings.Fields(head) {
@@ -96,16 +96,15 @@ func csharpGrammar() *grammar {
 	return &grammar{
 		language: csharp.GetLanguage,
 		define: map[string]definition{
-			"class_declaration":         {kind: Class},
-			"record_declaration":        {kind: Class},
-			"record_struct_declaration": {kind: Struct},
-			"struct_declaration":        {kind: Struct},
-			"interface_declaration":     {kind: Interface},
-			"enum_declaration":          {kind: Enum},
-			"delegate_declaration":      {kind: Type},
-			"method_declaration":        {find: withBody(Method)},
-			"constructor_declaration":   {kind: Method},
-			"local_function_statement":  {kind: Function},
+			"class_declaration":        {kind: Class},
+			"record_declaration":       {kind: Class},
+			"struct_declaration":       {kind: Struct},
+			"interface_declaration":    {kind: Interface},
+			"enum_declaration":         {kind: Enum},
+			"delegate_declaration":     {kind: Type},
+			"method_declaration":       {find: withBody(Method)},
+			"constructor_declaration":  {kind: Method},
+			"local_function_statement": {kind: Function},
 			"property_declaration": {find: func(x *extraction, i int32) found {
 				return found{name: x.child(i, "name"), kind: Variable, member: true}
 			}, body: "accessors"},
@@ -132,7 +131,7 @@ func csharpGrammar() *grammar {
 		arguments:  []string{"type_argument_list", "argument_list"},
 		binds:      []string{"parameter.name", "foreach_statement.left", "catch_declaration.name", "declaration_expression.name", "declaration_pattern.name", "type_parameter.name", "implicit_parameter"},
 		bindsLocal: []string{"variable_declarator.name"},
-		ignore:     []string{"variable_declarator.name", "enum_member_declaration.name", "name_colon", "namespace_declaration.name", "event_declaration.name"},
+		ignore:     []string{"variable_declarator.name", "enum_member_declaration.name", "namespace_declaration.name", "event_declaration.name"},
 		builtins:   "var string nameof Task String Object Exception Obsolete MethodImpl value",
 		exported:   public,
 	}
@@ -214,7 +213,7 @@ func kotlinGrammar() *grammar {
 		names:     []string{"simple_identifier"},
 		typeNames: []string{"type_identifier"},
 		path:      []string{"navigation_suffix", "navigation_expression#last", "user_type#first", "nullable_type", "parenthesized_expression"},
-		calls:     []string{"call_expression#first", "constructor_invocation#first", "infix_expression"},
+		calls:     []string{"call_expression#first", "infix_expression"},
 		callIf: func(x *extraction, i int32) bool {
 			return !x.is(x.nodes[i].parent, "infix_expression") || i != x.nodes[i].parent+1 && x.nodes[i].next != x.nodes[x.nodes[i].parent].next
 		},
@@ -288,7 +287,7 @@ func swiftGrammar() *grammar {
 		bindsLocal: []string{"pattern.bound_identifier"},
 		patterns:   []string{"pattern"},
 		ignore:     []string{"value_argument_label", "enum_entry.name", "parameter.external_name", "pattern.bound_identifier", "attribute"},
-		builtins:   "self super nil true false String Int Bool Double Float Any AnyObject Void Error Array Dictionary Optional Self some",
+		builtins:   "self super nil true false available testable $0 $1 $2 String Int Bool Double Float Any AnyObject Void Error Array Dictionary Optional Self some",
 		exported:   notPrivate,
 	}
 }

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bytes"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,6 +55,7 @@ var grammars = map[string]*grammar{
 	},
 	"Rust": {
 		language: rust.GetLanguage,
+		prepare:  unwrapMacros,
 		define: map[string]definition{
 			"function_item":           {kind: Function},
 			"function_signature_item": {kind: Function, forward: true},
@@ -192,6 +195,42 @@ func rustModFile(x *extraction, i int32) bool {
 func rustCrate(x *extraction, i int32) bool {
 	x.addImport(i, x.string(x.child(i, "name")))
 	return true
+}
+
+var (
+	macroAroundItems = regexp.MustCompile(`(?m)^([ \t]*)(\w+(?:::\w+)*![ \t]*\{)[ \t]*\r?\n(?:[ \t]*(?:#!?\[.*|//.*)?\r?\n)*[ \t]*(?:pub\b|fn |async fn|unsafe |struct |enum |trait |impl\b|mod |use |type )`)
+	macrosOfTokens   = regexp.MustCompile(`^(?:macro_rules|quote|quote_spanned|parse_quote|rust|stringify)!`)
+)
+
+// unwrapMacros is the text without the macros that stand around whole items
+// (cfg_rt! { … }, pin_project! { … }), since a grammar sees tokens in them, not
+// definitions. The closing brace is the first one indented like the macro.
+func unwrapMacros(text []byte) []byte {
+	var out []byte
+	for from := 0; ; {
+		m := macroAroundItems.FindSubmatchIndex(text[from:])
+		if m == nil {
+			break
+		}
+		indent, start, end := text[from+m[2]:from+m[3]], from+m[4], from+m[5]
+		from = end
+		closing := append(append([]byte{'\n'}, indent...), '}')
+		at := bytes.Index(text[end:], closing)
+		if at < 0 || macrosOfTokens.Match(text[start:end]) {
+			continue
+		}
+		if out == nil {
+			out = bytes.Clone(text)
+		}
+		for i := start; i < end; i++ {
+			out[i] = ' '
+		}
+		out[end+at+len(closing)-1] = ' '
+	}
+	if out == nil {
+		return text
+	}
+	return out
 }
 
 // rustUse records one import for each path and each list of names.

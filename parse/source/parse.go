@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -24,7 +23,7 @@ func Parse(ctx context.Context, path, language string, text []byte) (file *File)
 	l := newLines(text)
 	var regions []region
 	if g := grammars[name]; g != nil {
-		g.once.Do(g.compile)
+		g.once.Do(func() { g.name = name; g.compile() })
 		parsed := text
 		if g.prepare != nil {
 			parsed = g.prepare(text)
@@ -57,8 +56,16 @@ func grammarFor(p, language string) string {
 	switch ext := strings.ToLower(path.Ext(p)); {
 	case language == "TypeScript" && ext == ".tsx":
 		return "TSX"
-	case language == "C" && bytes.ContainsAny([]byte(ext), "+px") && ext != "":
-		return "C++"
+	case language == "Objective-C" && ext == ".h":
+		return "C" // go-enry's guess for a header without a sign of either
+	}
+	if l, ok := dialects[language]; ok {
+		return l
 	}
 	return language
+}
+
+// dialects are languages that another one's grammar reads well.
+var dialects = map[string]string{
+	"Gradle Kotlin DSL": "Kotlin", "Starlark": "Python", "Cuda": "C++", "Objective-C++": "C++", "JSX": "JavaScript", "Cython": "Python",
 }

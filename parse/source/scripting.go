@@ -180,7 +180,7 @@ func shellGrammar() *grammar {
 		callNames:  []string{"word"},
 		calls:      []string{"command_name"},
 		bindsLocal: []string{"variable_assignment.name", "for_statement.variable"},
-		builtins:   "echo printf cd local return exit test eval set unset shift export readonly declare source true false exec trap read cat grep sed rm mkdir cp mv ls IFS PATH HOME PWD break continue",
+		builtins:   "alias echo printf cd local return exit test eval set unset shift export readonly declare source true false exec trap read cat grep sed rm mkdir cp mv ls IFS PATH HOME PWD break continue",
 	}
 }
 
@@ -188,6 +188,7 @@ func luaGrammar() *grammar {
 	return &grammar{
 		language: lua.GetLanguage,
 		spaced:   true,
+		prepare:  func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("---"), []byte("-- ")) }, // its reading of types in comments fails on real ones
 		define: map[string]definition{
 			"function_statement":   {find: luaFunction},
 			"variable_declaration": {find: luaVariable},
@@ -208,7 +209,7 @@ func luaGrammar() *grammar {
 			return next >= int32(len(x.nodes)) || x.nodes[next].parent != x.nodes[i].parent || !x.is(next, "identifier", "self_call_colon", "table_dot", "table_colon")
 		},
 		binds:      []string{"parameter_list"},
-		bindsLocal: []string{"variable_declarator", "for_numeric", "for_generic_variables"},
+		bindsLocal: []string{"variable_declarator", "for_numeric"},
 		ignore:     []string{"field.name"},
 		builtins:   "self nil true false require ipairs pairs type table string math tostring tonumber print error pcall setmetatable getmetatable unpack select assert vim local",
 		exported: func(x *extraction, i int32, s *Symbol) bool {
@@ -286,7 +287,11 @@ func elixirGrammar() *grammar {
 		callNames: []string{"identifier"},
 		path:      []string{"dot.right"},
 		calls:     []string{"call.target"},
-		ignore:    []string{"keyword"},
+		callIf: func(x *extraction, i int32) bool { // the name of a module attribute is no call
+			p := x.nodes[x.nodes[i].parent].parent
+			return !x.is(p, "unary_operator") || x.text[x.nodes[p].start] != '@'
+		},
+		ignore: []string{"keyword"},
 		builtins: "def defp defmodule defmacro defmacrop defguard defguardp defdelegate defstruct defexception defprotocol defimpl defoverridable use import alias require quote unquote if unless " +
 			"case cond with for fn raise when and or not in do end type typep opaque spec doc moduledoc typedoc impl callback is_nil is_binary is_atom is_list is_map to_string assert test describe",
 		exported: func(x *extraction, i int32, s *Symbol) bool {

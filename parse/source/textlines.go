@@ -61,6 +61,7 @@ var (
 		"SQL":             {linePatternOf(`(?i)^\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?P<word>table|view|function|procedure|index|trigger|type)\s+(?:if\s+not\s+exists\s+)?(?P<name>[\w."]+)`, map[string]Kind{"table": Struct, "view": Struct, "function": Function, "procedure": Function, "index": Variable, "trigger": Function, "type": Type})},
 		"Protocol Buffer": {linePatternOf(`^\s*(?P<word>message|enum|service|rpc)\s+`+identifier, map[string]Kind{"message": Struct, "enum": Enum, "service": Interface, "rpc": Method})},
 	}
+	cLine   = linePatternOf(`^(?:[A-Za-z_][\w:<>,]*[\s*&]+)+(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)?\s*(?:\{|const\b.*|$)`, map[string]Kind{"": Function})
 	anyLine = linePatternOf(`^\s*(?:(?:pub|public|private|protected|internal|export|default|static|final|abstract|sealed|async|local|open|override|virtual|inline|data|partial|extern)\s+)*`+
 		`(?P<word>fn|func|function|def|proc|sub|fun|class|struct|record|enum|union|interface|protocol|trait|type|module|namespace|macro|mixin|extension)\s+`+identifier, keywords)
 )
@@ -121,12 +122,17 @@ type openLine struct{ region, indent int }
 
 const maxLine = 400 // bytes of a line that are looked at: what is longer is data
 
-func (w *lineWalk) line(n int) {
+// at is the text of line n without what ends it.
+func (w *lineWalk) at(n int) []byte {
 	start, end := w.lines[n-1], len(w.text)
 	if n < len(w.lines) {
 		end = w.lines[n]
 	}
-	line := bytes.TrimRight(w.text[start:min(end, start+maxLine)], "\r\n\t ")
+	return bytes.TrimRight(w.text[start:min(end, start+maxLine)], "\r\n\t ")
+}
+
+func (w *lineWalk) line(n int) {
+	start, line := w.lines[n-1], w.at(n)
 	body := bytes.TrimLeft(line, "\ufeff \t")
 	indent := len(line) - len(body)
 	if len(body) == 0 {
@@ -217,15 +223,12 @@ func (w *lineWalk) close(indent, last int) {
 
 // headings makes a section of each heading, up to the next of its level or above.
 func headings(file *File, text []byte, l lines, heading func(at func(int) []byte, n int) (string, int)) []region {
+	w := lineWalk{text: text, lines: l}
 	at := func(n int) []byte {
 		if n < 1 || n > len(l) {
 			return nil
 		}
-		end := len(text)
-		if n < len(l) {
-			end = l[n]
-		}
-		return bytes.TrimRight(text[l[n-1]:min(end, l[n-1]+maxLine)], "\r\n\t ")
+		return w.at(n)
 	}
 	var regions []region
 	var open []openLine // indent is the level

@@ -163,33 +163,35 @@ func TestEmbedFollowsTheDefinition(t *testing.T) {
 	}
 }
 
-// The fit keeps what the full tf-idf space says: with fewer texts than dimensions
-// nothing is lost, so cosines are those of A·Aᵀ's rows.
+// With fewer texts than dimensions nothing is lost: the dot products of the term
+// vectors, T·Tᵀ = V·Σ·Vᵀ, are the square root of AᵀA.
 func TestFitIsExactForFewTexts(t *testing.T) {
-	s, err := count(context.Background(), slices.Values(corpus), lowerWords)
+	s, err := count(t.Context(), slices.Values(corpus), lowerWords)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := s.matrix()
-	vectors, err := termVectors(context.Background(), a)
+	vectors, err := termVectors(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := a.transpose()
-	for i := range a.columns { // the dot products of term vectors are those of A's columns
-		for j := range a.columns {
-			want := 0.0
+	at, k := a.transpose(), a.columns
+	root, squared := make([]float64, k*k), make([]float64, k*k)
+	for i := range k {
+		for j := range k {
+			root[i*k+j] = cosine(vectors[i*BuiltinDimensions:][:BuiltinDimensions], vectors[j*BuiltinDimensions:][:BuiltinDimensions])
 			for x := at.starts[i]; x < at.starts[i+1]; x++ {
 				for y := at.starts[j]; y < at.starts[j+1]; y++ {
 					if at.index[x] == at.index[y] {
-						want += float64(at.values[x]) * float64(at.values[y])
+						squared[i*k+j] += float64(at.values[x]) * float64(at.values[y])
 					}
 				}
 			}
-			got := cosine(vectors[i*BuiltinDimensions:][:BuiltinDimensions], vectors[j*BuiltinDimensions:][:BuiltinDimensions])
-			if math.Abs(got-want) > 1e-4 {
-				t.Fatalf("%s · %s is %v, want %v", s.words[i].term, s.words[j].term, got, want)
-			}
+		}
+	}
+	for i, got := range product(root, root, k) {
+		if math.Abs(got-squared[i]) > 1e-4 {
+			t.Fatalf("%s and %s: %v, want %v", s.words[i/k].term, s.words[i%k].term, got, squared[i])
 		}
 	}
 }

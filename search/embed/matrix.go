@@ -96,12 +96,13 @@ func add4(sum []float32, v0, v1, v2, v3 float32, x0, x1, x2, x3 []float32) {
 	}
 }
 
-// gram returns mᵀ·m [k][k] of m [n][k], in double precision: its eigenvalues spread
-// over the sixth power of the spread of the singular values.
-func gram(m []float32, n, k int) []float64 {
-	// Segments of 256 rows turned into columns, [⌈n/256⌉][k][256], the last filled up
-	// with zeros: five columns at a time fit the first-level cache.
-	const segment = 256
+// segment is the number of rows that byColumn keeps together: five columns of a
+// segment fit the first-level cache.
+const segment = 256
+
+// byColumn turns m [n][k] into [⌈n/256⌉][k][256]float64, the last segment filled up
+// with zeros.
+func byColumn(m []float32, n, k int) []float64 {
 	segments := (n + segment - 1) / segment
 	t := make([]float64, segments*k*segment)
 	parallel(segments, 1, func(s, _ int) {
@@ -111,27 +112,34 @@ func gram(m []float32, n, k int) []float64 {
 			}
 		}
 	})
+	return t
+}
+
+// products returns aᵀ·b [k][k], which the caller knows to be symmetric, of two
+// matrices from byColumn. In double precision, since eigenvalues of the result spread
+// over up to the sixth power of the spread of the singular values.
+func products(a, b []float64, n, k int) []float64 {
 	out := make([]float64, k*k)
+	column := func(m []float64, s, j int) *[segment]float64 {
+		return (*[segment]float64)(m[(s*k+min(j, k-1))*segment:])
+	}
 	parallel(k, 8, func(lo, hi int) {
-		for s := range segments {
-			column := func(j int) *[segment]float64 {
-				return (*[segment]float64)(t[(s*k+min(j, k-1))*segment:])
-			}
+		for s := range (n + segment - 1) / segment {
 			for i := lo; i < hi; i += 2 {
-				x, y := column(i), column(i+1)
+				x0, x1 := column(a, s, i), column(a, s, i+1)
 				for j := 0; j <= i+1; j += 3 {
-					a, b, c := column(j), column(j+1), column(j+2)
-					var xa, xb, xc, ya, yb, yc float64
-					for r, x := range x {
-						y := y[r]
-						xa += float64(x * a[r])
-						xb += float64(x * b[r])
-						xc += float64(x * c[r])
-						ya += float64(y * a[r])
-						yb += float64(y * b[r])
-						yc += float64(y * c[r])
+					y0, y1, y2 := column(b, s, j), column(b, s, j+1), column(b, s, j+2)
+					var s00, s01, s02, s10, s11, s12 float64
+					for r, u := range x0 {
+						v := x1[r]
+						s00 += float64(u * y0[r])
+						s01 += float64(u * y1[r])
+						s02 += float64(u * y2[r])
+						s10 += float64(v * y0[r])
+						s11 += float64(v * y1[r])
+						s12 += float64(v * y2[r])
 					}
-					sums := [2][3]float64{{xa, xb, xc}, {ya, yb, yc}}
+					sums := [2][3]float64{{s00, s01, s02}, {s10, s11, s12}}
 					for di := range min(2, hi-i) {
 						for dj := range min(3, i+di-j+1) {
 							out[(i+di)*k+j+dj] += sums[di][dj]
@@ -147,6 +155,32 @@ func gram(m []float32, n, k int) []float64 {
 		}
 	}
 	return out
+}
+
+// product returns a·b of two [k][k] matrices.
+func product(a, b []float64, k int) []float64 {
+	out := make([]float64, k*k)
+	parallel(k, 8, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sum := out[i*k:][:k]
+			for l, v := range a[i*k:][:k] {
+				for j, x := range b[l*k:][:k] {
+					sum[j] += float64(v * x)
+				}
+			}
+		}
+	})
+	return out
+}
+
+func transposed(m []float64, k int) []float64 {
+	t := make([]float64, k*k)
+	for i := range k {
+		for j := range k {
+			t[j*k+i] = m[i*k+j]
+		}
+	}
+	return t
 }
 
 // eigen returns the eigenvalues of the symmetric matrix m [k][k], ascending, and the
@@ -209,14 +243,11 @@ func eigen(m []float64, k int) (values, vectors []float64) {
 
 	// d is the diagonal, e[i] the element beside d[i] and d[i+1]; z holds the
 	// eigenvectors as rows, so that a rotation works on neighbouring memory.
-	d, e, z := make([]float64, k), make([]float64, k), make([]float64, k*k)
+	d, e, z := make([]float64, k), make([]float64, k), transposed(q, k)
 	for i := range k {
 		d[i] = m[i*k+i]
 		if i+1 < k {
 			e[i] = m[(i+1)*k+i]
-		}
-		for j := range k {
-			z[j*k+i] = q[i*k+j]
 		}
 	}
 	for l := range k {

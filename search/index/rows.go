@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/chinvex/chinvex/project"
 
@@ -438,13 +439,21 @@ func (r *Reader) Totals() (references, pairs, commits int, err error) {
 	return references, pairs, commits, rowsError(err)
 }
 
+// deflaters are kept: making one costs more than compressing a usual file.
+var deflaters = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
 // Deflate returns the stored form of a text.
 func Deflate(text []byte) ([]byte, error) {
+	w := deflaters.Get().(*flate.Writer)
+	defer deflaters.Put(w)
 	var buf bytes.Buffer
-	w, err := flate.NewWriter(&buf, flate.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
+	w.Reset(&buf)
 	if _, err := w.Write(text); err != nil {
 		return nil, err
 	}

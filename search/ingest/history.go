@@ -112,6 +112,12 @@ func (w *writer) addHistory(repo, prefix string, commits []git.Commit, depth int
 	a := words.NewAnalyzer()
 	subjects := index.NewSegmentWriter(index.CommitSegment)
 	paths := map[string]int64{}
+	live := map[string]bool{}
+	for _, f := range w.files {
+		if f.Path.Repo == repo {
+			live[f.Path.Rel] = true
+		}
+	}
 	insertFile, err := w.tx.Prepare("INSERT OR IGNORE INTO commit_files VALUES(?,?)")
 	if err != nil {
 		return err
@@ -144,6 +150,11 @@ func (w *writer) addHistory(repo, prefix string, commits []git.Commit, depth int
 				if err := w.rename(repo, strings.TrimPrefix(f.OldPath, prefix), rel, paths); err != nil {
 					return err
 				}
+			}
+			// A name that was moved away and taken again: what was done under it belongs to
+			// the file that has it now.
+			if then, ok := strings.CutPrefix(f.Then, prefix); ok && live[then] {
+				rel = then
 			}
 			pid, ok := paths[rel]
 			if !ok {

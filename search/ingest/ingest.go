@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sort"
 	"time"
 
@@ -92,6 +93,10 @@ func Ingest(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer l.Unlock()
+
+	// A whole ingest allocates much that dies at once: collecting half as often costs
+	// some hundred megabytes at most and saves a fifth of the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
 
 	m, generation, err := r.previous(dir)
 	if err != nil {

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chinvex/chinvex/project"
+	"github.com/chinvex/chinvex/search/index"
+	"github.com/chinvex/chinvex/search/ingest"
+)
+
+func (a *app) ingestCommand() *cobra.Command {
+	var repos []string
+	var embedding string
+	var rebuild, ignored bool
+	cmd := &cobra.Command{
+		Use:   "ingest [flags]",
+		Short: "Index the repository here, or bring its index up to date",
+		Long: `Index the repository here, or bring its index up to date.
+
+Only what changed since the last time is read. Without --context the context that
+claims the current directory is meant, or a new one with the repository's name.
+Nothing is written into the repository.`,
+		Example: `  chinvex ingest
+  chinvex ingest --context shop --repo ~/src/shop --repo ~/src/shop-admin`,
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{globals: "context home json quiet verbose"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ingest(cmd.Context(), repos, embedding, rebuild)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&repos, "repo", nil, "add the folder `DIR` to the context; may be given again.\nOne inside a work tree is indexed alone")
+	f.StringVar(&embedding, "embed", "", "make vectors with `PROVIDER`: builtin, or openai:MODEL or ollama:MODEL\n(MODEL may be left to config.toml)")
+	f.BoolVar(&rebuild, "rebuild", false, "build a new index from nothing")
+	// Scripts written for the whole design call these; there is nothing yet for them to
+	// turn off, so help does not show them.
+	for _, name := range []string{"skip-calibrate", "no-claude-hook", "startup-hook-only"} {
+		f.BoolVar(&ignored, name, false, "no effect yet: ingest neither calibrates nor installs hooks")
+		_ = f.MarkHidden(name)
+	}
+	return cmd
+}
+
+func (a *app) ingest(ctx context.Context, dirs []string, embedding string, rebuild bool) error {
+	start := time.Now()
+	home, err := project.OpenHome(a.home)
+	if err != nil {
+		return err
+	}
+	c, created, err := a.claim(home, dirs)
+	if err != nil {
+		return err
+	}
+	// A context that never got an index would only be in the way.
+	abandon := func(err error) error {
+		if created {
+			if _, noIndex := index.ReadManifest(c.IndexDir()); errors.Is(noIndex, index.ErrNoIndex) {
+				_, removed := home.Remove(c.Name)
+				return errors.Join(err, removed)
+			}
+		}
+		return err
+	}
+	flags := map[string]string{}
+	if embedding != "" {
+		provider, model, named := strings.Cut(embedding, ":")
+		flags["embedding.provider"] = provider
+		if named {
+			flags["embedding.model"] = model
+		}
+	}
+	settings, err := project.Resolve(c, nil, flags)
+	if err != nil {
+		return abandon(err)
+	}
+	if !a.quiet {
+		for _, w := range settings.Warnings {
+			a.note("%s", w)
+		}
+	}
+	p := a.newProgress()
+	report, err := ingest.Ingest(ctx, ingest.Options{Context: c, Settings: &settings.Settings, Rebuild: rebuild, Progress: p.step})
+	p.end()
+	if err != nil {
+		return abandon(err)
+	}
+	// What another process saved meanwhile stays.
+	if now, err := home.Context(c.Name); err == nil {
+		for _, r := range c.Includes.Repos {
+			if _, _, err := now.Claim(r.Root); err != nil {
+				now.Includes.Repos = append(now.Includes.Repos, r) // the folder is gone; the claim stands
+			}
+		}
+		c = now
+	}
+	c.Ingested = time.Now()
+	if embedding != "" {
+		s := settings.Embedding
+		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, Dimensions: s.Dimensions}
+	}
+	if err := c.Save(); err != nil {
+		return err
+	}
+	return a.printIngest(c, report, time.Since(start))
+}
+
+// claim finds or makes the context and adds the repositories to it.
+func (a *app) claim(home project.Home, dirs []string) (c *project.Context, created bool, err error) {
+	for i, dir := range dirs {
+		if dirs[i], err = folder(a.dir, dir); err != nil {
+			return nil, false, err
+		}
+	}
+	name := a.context
+	if name != "" {
+		c, err = home.Context(name)
+	} else {
+		c, err = a.claiming(home, dirs)
+	}
+	switch {
+	case err == nil:
+		if len(dirs) == 0 && len(c.Includes.Repos) > 0 {
+			return c, false, nil
+		}
+	case !errors.Is(err, project.ErrNoContext):
+		return nil, false, err
+	}
+	if len(dirs) == 0 {
+		root, err := a.here()
+		if err != nil {
+			return nil, false, err
+		}
+		dirs = []string{root}
+	}
+	if c == nil {
+		if name == "" {
+			name = freeName(home, project.NameFor(dirs[0]))
+		}
+		if c, err = home.Create(name); err != nil {
+			return nil, false, usage(err.Error())
+		}
+		created = true
+	}
+	changed := false
+	for _, dir := range dirs {
+		_, added, err := c.Claim(dir)
+		if err != nil {
+			if created {
+				_, _ = home.Remove(name)
+			}
+			return nil, false, err
+		}
+		changed = changed || added
+	}
+	if changed {
+		err = c.Save()
+	}
+	return c, created, err
+}
+
+// claiming is the context that owns the first of dirs, else the current directory.
+func (a *app) claiming(home project.Home, dirs []string) (*project.Context, error) {
+	dir := a.dir
+	if len(dirs) > 0 {
+		dir = dirs[0]
+	}
+	claim, err := home.Claiming(dir)
+	if err != nil {
+		return nil, err
+	}
+	nested := claim.Repository.Root != dir // --repo DIR inside a claimed repository is indexed alone
+	if len(dirs) == 0 {
+		// A submodule or a clone inside a claimed repository is none of its files.
+		root, _, ok := project.WorkTreeRoot(dir)
+		nested = ok && len(root) > len(claim.Repository.Root)
+	}
+	if nested {
+		return nil, project.ErrNoContext
+	}
+	return claim.Context, nil
+}
+
+// here is what an ingest without --repo is about: the work tree, or the folder when
+// there is none.
+func (a *app) here() (string, error) {
+	if root, _, ok := project.WorkTreeRoot(a.dir); ok {
+		return root, nil
+	}
+	user, _ := os.UserHomeDir()
+	if real, err := filepath.EvalSymlinks(user); err == nil {
+		user = real
+	}
+	if a.dir == user || filepath.Dir(a.dir) == a.dir {
+		return "", usage(fmt.Sprintf("%s is no git repository and would be indexed whole; change into a project, or name this folder with --repo", a.dir))
+	}
+	return filepath.EvalSymlinks(a.dir)
+}
+
+func folder(base, dir string) (string, error) {
+	if dir == "" {
+		return "", usage("--repo needs a folder's name")
+	}
+	abs := dir
+	if !filepath.IsAbs(dir) {
+		abs = filepath.Join(base, dir)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(real); err == nil && !info.IsDir() {
+			return "", usage(fmt.Sprintf("--repo %s is not a folder; name the folder that holds it", dir))
+		}
+	}
+	if err != nil {
+		return "", usage(fmt.Sprintf("--repo %s cannot be opened (%v); name an existing folder", dir, err))
+	}
+	return real, nil
+}
+
+// freeName avoids the name of a context that holds something else.
+func freeName(home project.Home, base string) string {
+	name := base
+	for n := 2; ; n++ {
+		if _, err := home.Context(name); errors.Is(err, project.ErrNoContext) {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// ingestJSON is what ingest --json prints.
+type ingestJSON struct {
+	Context string `json:"context"`
+	*ingest.Report
+	TookMS int64 `json:"took_ms"`
+}
+
+func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Duration) error {
+	if a.json {
+		return a.printJSON(ingestJSON{c.Name, r, took.Milliseconds()})
+	}
+	if a.quiet {
+		return nil
+	}
+	for _, n := range r.Notes {
+		a.note("%s", n)
+	}
+	s := r.Stats
+	var changes []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{r.Added, "new"}, {r.Changed, "changed"}, {r.Removed, "removed"}} {
+		if x.n > 0 {
+			changes = append(changes, count(x.n)+" "+x.what)
+		}
+	}
+	what := "nothing had changed"
+	switch {
+	case len(changes) > 0:
+		what = strings.Join(changes, ", ")
+	case r.Published:
+		what = "no file had changed"
+	}
+	if r.Rebuilt {
+		what = "built anew"
+	}
+	fmt.Fprintf(a.out, "%s  %s, %s, %s\n", a.style.bold(c.Name), plural(s.LiveFiles, "file"), plural(s.LiveChunks, "chunk"), plural(s.LiveSymbols, "symbol"))
+	fmt.Fprintf(a.out, "%s in %s", what, duration(took))
+	if r.Commits > 0 {
+		fmt.Fprintf(a.out, ", history of %s", plural(r.Commits, "commit"))
+	}
+	fmt.Fprintln(a.out)
+	if left := tally(r.LeftOut); left != "" {
+		fmt.Fprintf(a.out, "left out: %s\n", left)
+	}
+	if s.Secrets > 0 {
+		fmt.Fprintf(a.out, "%s replaced by a marker\n", plural(s.Secrets, "secret"))
+	}
+	if a.verbose {
+		for _, st := range r.Stages {
+			a.note("%-16s %s", st.Name, duration(st.Took))
+		}
+	}
+	if r.Rebuilt {
+		fmt.Fprintln(a.out, a.style.dim("next: chinvex search QUERY, chinvex status"))
+	}
+	return nil
+}
+
+// tally lists counts, largest first.
+func tally(counts map[string]int) string {
+	keys := make([]string, 0, len(counts))
+	for k, n := range counts {
+		if n > 0 {
+			keys = append(keys, k)
+		}
+	}
+	sort.Slice(keys, func(i, j int) bool {
+		if counts[keys[i]] != counts[keys[j]] {
+			return counts[keys[i]] > counts[keys[j]]
+		}
+		return keys[i] < keys[j]
+	})
+	for i, k := range keys {
+		keys[i] = count(counts[k]) + " " + k
+	}
+	return strings.Join(keys, ", ")
+}

@@ -1,0 +1,112 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chinvex/chinvex/git"
+	"github.com/chinvex/chinvex/project"
+	"github.com/chinvex/chinvex/search/embed"
+	"github.com/chinvex/chinvex/search/index"
+)
+
+// Status says what is indexed and how fresh it is.
+type Status struct {
+	Context    string       `json:"context"`
+	Also       []string     `json:"also,omitempty"` // other contexts that claim the directory
+	Index      string       `json:"index"`          // directory
+	Generation int64        `json:"generation"`
+	Embedding  embed.Model  `json:"embedding"`
+	Stats      index.Stats  `json:"stats"`
+	Repos      []RepoStatus `json:"repos"`
+	Warnings   []string     `json:"warnings,omitempty"`
+	Settings   []Setting    `json:"settings,omitempty"`
+}
+
+// RepoStatus is what the index knows of a repository, and how that differs from what
+// is on disk now.
+type RepoStatus struct {
+	index.Repo
+	Stale string `json:"stale"` // what differs, "" when nothing does
+}
+
+// Setting is one value with its origin.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// NewSettings lists the settings in force.
+func NewSettings(d *Door) []Setting {
+	var out []Setting
+	for _, s := range d.Settings.Sources() {
+		out = append(out, Setting{s.Key, s.Value, s.Source})
+	}
+	return out
+}
+
+// NewStatus looks at the index and at the work trees. It runs git.
+func NewStatus(ctx context.Context, d *Door) (*Status, error) {
+	m, err := index.ReadManifest(d.Context.IndexDir())
+	if err != nil {
+		return nil, fmt.Errorf("context %s: %w", d.Context.Name, err)
+	}
+	s := &Status{Context: d.Context.Name, Also: d.Also, Index: d.Context.IndexDir(), Generation: m.Generation, Embedding: m.Embedding, Stats: m.Stats, Warnings: d.Settings.Warnings}
+	if d.Faulty != nil {
+		s.Warnings = append(s.Warnings, d.Faulty.Error())
+	}
+	e := d.Settings.Embedding
+	if err := index.CheckModel(m, e.Provider, e.Model, e.Dimensions); err != nil {
+		s.Warnings = append(s.Warnings, err.Error())
+	}
+	for _, r := range d.Repos {
+		rs := RepoStatus{Repo: index.Repo{Name: r.Name, Root: r.Root}, Stale: "not indexed yet; run `chinvex ingest`"}
+		for _, known := range m.Repos {
+			if known.Name == r.Name {
+				rs.Repo = known
+				rs.Root = r.Root
+				rs.Stale = stale(ctx, r, known)
+			}
+		}
+		s.Repos = append(s.Repos, rs)
+	}
+	return s, nil
+}
+
+// stale says what git knows to differ from the index: another commit, or another
+// number of changed files than were changed when it was made.
+func stale(ctx context.Context, r project.Repository, known index.Repo) string {
+	repo, err := git.Open(ctx, r.Root)
+	if err != nil {
+		if errors.Is(err, git.ErrNotRepository) && known.Head == "" {
+			return "" // nothing to compare with
+		}
+		return oneSentence(err)
+	}
+	head, err := repo.Head(ctx)
+	if err != nil {
+		return oneSentence(err)
+	}
+	if head.Hash != known.Head {
+		if known.Head == "" {
+			return "there are commits now; run `chinvex ingest`"
+		}
+		changed, err := repo.ChangedBetween(ctx, known.Head, head.Hash)
+		if err != nil {
+			return fmt.Sprintf("the checkout is at commit %.9s; run `chinvex ingest`", head.Hash)
+		}
+		return fmt.Sprintf("the checkout is at commit %.9s, %d files differ; run `chinvex ingest`", head.Hash, len(changed))
+	}
+	modified, err := repo.Modified(ctx)
+	if err != nil {
+		return oneSentence(err)
+	}
+	if len(modified) != known.Dirty {
+		return fmt.Sprintf("%d files with uncommitted changes, %d when it was indexed; run `chinvex ingest`", len(modified), known.Dirty)
+	}
+	return ""
+}
+
+func oneSentence(err error) string { return Clean(err.Error()) }
