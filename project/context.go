@@ -28,7 +28,7 @@ const maxContextJSON = 4 << 20
 //	  "aliases": ["store"],
 //	  "includes": {"repos": [{"name": "shop", "root": "/home/ann/shop"}]},
 //	  "reranker": null,
-//	  "embedding": {"provider": "openai", "model": "…", "url": "…", "dimensions": 256},
+//	  "embedding": {"provider": "openai", "model": "…", "url": "…", "key_env": "…", "dimensions": 256},
 //	  "ingested_at": "2026-11-20T12:00:00Z"
 //	}
 //
@@ -54,6 +54,7 @@ type Includes struct{ Repos []Repository }
 // mean the provider's own default.
 type Embedding struct {
 	Provider, Model, URL string
+	KeyEnv               string // environment variable that holds the key, never the key itself
 	Dimensions           int
 }
 
@@ -169,6 +170,7 @@ func (c *Context) parse(data []byte) error {
 		embedding.read("provider", &c.Embedding.Provider),
 		embedding.read("model", &c.Embedding.Model),
 		embedding.read("url", &c.Embedding.URL),
+		embedding.read("key_env", &c.Embedding.KeyEnv),
 		embedding.read("dimensions", &c.Embedding.Dimensions),
 	} {
 		if err != nil {
@@ -263,6 +265,9 @@ func (c *Context) marshal() ([]byte, error) {
 		embedding.set("provider", c.Embedding.Provider)
 		embedding.set("model", c.Embedding.Model)
 		embedding.set("url", c.Embedding.URL)
+		if c.Embedding.KeyEnv != "" {
+			embedding.set("key_env", c.Embedding.KeyEnv)
+		}
 		embedding.set("dimensions", c.Embedding.Dimensions)
 		doc.set("embedding", embedding)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,7 +59,7 @@ type IndexSettings struct {
 // EmbeddingSettings choose the provider of vectors. Zero fields mean the
 // provider's own default.
 type EmbeddingSettings struct {
-	Provider       string // "builtin", "model2vec", "onnx", "ollama", "openai", "voyage", "cohere" or "jina"
+	Provider       string // "builtin", "ollama" or "openai" (any compatible server)
 	Model, URL     string
 	KeyEnv         string // environment variable that holds the key
 	KeyFile        string // file that holds the key
@@ -105,7 +107,7 @@ var keys = [...]setting{
 	{key: "index.include", at: func(s *Settings) any { return &s.Index.Include }},
 
 	{key: "embedding.provider", at: func(s *Settings) any { return &s.Embedding.Provider }, initial: "builtin",
-		oneOf: []string{"builtin", "model2vec", "onnx", "ollama", "openai", "voyage", "cohere", "jina"}},
+		oneOf: []string{"builtin", "ollama", "openai"}},
 	{key: "embedding.model", at: func(s *Settings) any { return &s.Embedding.Model }},
 	{key: "embedding.url", at: func(s *Settings) any { return &s.Embedding.URL }},
 	{key: "embedding.key_env", at: func(s *Settings) any { return &s.Embedding.KeyEnv }},
@@ -189,7 +191,9 @@ func Resolve(c *Context, repos []Repository, flags map[string]string) (*Resolved
 		if err != nil {
 			errs = append(errs, fmt.Errorf("cannot read the configuration: %w", err))
 		} else {
+			chosen := r.Embedding
 			errs = append(errs, r.readConfig(path, data)...)
+			r.keepOnMachine(path, chosen)
 		}
 		break
 	}
@@ -201,6 +205,36 @@ func Resolve(c *Context, repos []Repository, flags map[string]string) (*Resolved
 	return r, errors.Join(errs...)
 }
 
+// keepOnMachine takes back what a repository's config.toml says of the embedding where
+// that would send code, or a key, off this machine: a repository can be anybody's, so
+// such a choice is the user's (`chinvex ingest --embed`, kept in context.json).
+func (r *Resolved) keepOnMachine(path string, chosen EmbeddingSettings) {
+	e := r.Embedding
+	if e.Provider == chosen.Provider && e.URL == chosen.URL && e.KeyEnv == chosen.KeyEnv && e.KeyFile == chosen.KeyFile {
+		return
+	}
+	local := e.Provider == "builtin" || e.Provider == "ollama" && e.URL == "" || isLoopback(e.URL)
+	if local && e.KeyEnv == chosen.KeyEnv && e.KeyFile == chosen.KeyFile {
+		return
+	}
+	r.Embedding = chosen
+	for key, source := range r.sources {
+		if source == path && strings.HasPrefix(key, "embedding.") {
+			delete(r.sources, key)
+		}
+	}
+	r.Warnings = append(r.Warnings, path+": its [embedding] would send code or a key off this machine and is ignored; if that is what you want, run `chinvex ingest --rebuild --embed` with your provider")
+}
+
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+}
+
 func (r *Resolved) readEmbedding(c *Context) (errs []error) {
 	for _, m := range []struct {
 		key   string
@@ -210,6 +244,7 @@ func (r *Resolved) readEmbedding(c *Context) (errs []error) {
 		{"embedding.provider", c.Embedding.Provider, c.Embedding.Provider != ""},
 		{"embedding.model", c.Embedding.Model, c.Embedding.Model != ""},
 		{"embedding.url", c.Embedding.URL, c.Embedding.URL != ""},
+		{"embedding.key_env", c.Embedding.KeyEnv, c.Embedding.KeyEnv != ""},
 		{"embedding.dimensions", int64(c.Embedding.Dimensions), c.Embedding.Dimensions != 0},
 	} {
 		if !m.set {

@@ -90,6 +90,9 @@ func TestTable(t *testing.T) {
 		if key == thresholds {
 			key += ".rust"
 		}
+		if key == "embedding.key_env" || key == "embedding.key_file" {
+			continue // never from a file: TestRepositoryCannotSendCodeAway
+		}
 		table, name := key[:strings.LastIndex(key, ".")], key[strings.LastIndex(key, ".")+1:]
 		w := newWorld(t, "["+table+"]\n"+name+" = "+line+"\n", "")
 		byFlag, err := Resolve(nil, nil, map[string]string{key: flag})
@@ -157,21 +160,53 @@ func TestConfigOfTheFirstRepositoryThatHasOne(t *testing.T) {
 
 // A provider that a higher source chose must not get the model of another one.
 func TestProviderVoidsForeignModel(t *testing.T) {
-	w := newWorld(t, "[embedding]\nprovider = \"openai\"\nmodel = \"large\"\n", "")
+	w := newWorld(t, "[embedding]\nprovider = \"openai\"\nmodel = \"large\"\nurl = \"http://127.0.0.1:8080\"\n", "")
 	w.Embedding = Embedding{Provider: "ollama", Model: "m", URL: "http://localhost", Dimensions: 128}
 	for _, tc := range []struct {
 		flags map[string]string
 		want  EmbeddingSettings
 	}{
-		{nil, EmbeddingSettings{Provider: "openai", Model: "large"}},
-		{map[string]string{"embedding.provider": "openai"}, EmbeddingSettings{Provider: "openai", Model: "large"}},
-		{map[string]string{"embedding.provider": "voyage"}, EmbeddingSettings{Provider: "voyage"}},
-		{map[string]string{"embedding.provider": "voyage", "embedding.model": "v"}, EmbeddingSettings{Provider: "voyage", Model: "v"}},
+		{nil, EmbeddingSettings{Provider: "openai", Model: "large", URL: "http://127.0.0.1:8080"}},
+		{map[string]string{"embedding.provider": "openai"}, EmbeddingSettings{Provider: "openai", Model: "large", URL: "http://127.0.0.1:8080"}},
+		{map[string]string{"embedding.provider": "builtin"}, EmbeddingSettings{Provider: "builtin"}},
+		{map[string]string{"embedding.provider": "ollama", "embedding.model": "v"}, EmbeddingSettings{Provider: "ollama", Model: "v"}},
 	} {
 		r, err := Resolve(w.Context, nil, tc.flags)
 		tc.want.BatchSize, tc.want.TimeoutSeconds = 64, 30
 		if err != nil || r.Embedding != tc.want {
 			t.Errorf("%v: %+v, %v; want %+v", tc.flags, r.Embedding, err, tc.want)
+		}
+	}
+}
+
+// Whoever can commit a config.toml must not get the code of those who clone it.
+func TestRepositoryCannotSendCodeAway(t *testing.T) {
+	mine := Embedding{Provider: "openai", Model: "m", URL: "https://models.example.com"}
+	for _, tc := range []struct {
+		name, config string
+		context      Embedding
+		ignored      bool
+	}{
+		{"a stranger's server", "provider = \"openai\"\nmodel = \"m\"\nurl = \"https://evil.example.com\"", Embedding{}, true},
+		{"the provider's own server", "provider = \"openai\"\nmodel = \"m\"", Embedding{}, true},
+		{"another server than the user's", "url = \"https://evil.example.com\"", mine, true},
+		{"another key", "key_env = \"AWS_SECRET_ACCESS_KEY\"", mine, true},
+		{"a key file", "key_file = \"/home/ann/.ssh/id_rsa\"\nurl = \"http://localhost\"", mine, true},
+		{"a name that looks local", "provider = \"ollama\"\nurl = \"http://localhost.evil.example.com\"", Embedding{}, true},
+		{"a server on this machine", "provider = \"ollama\"\nmodel = \"m\"", Embedding{}, false},
+		{"by address", "provider = \"openai\"\nmodel = \"m\"\nurl = \"http://[::1]:8080/v1\"", Embedding{}, false},
+		{"nothing that matters", "batch_size = 7", mine, false},
+		{"back to the built-in", "provider = \"builtin\"", mine, false},
+	} {
+		w := newWorld(t, "[embedding]\n"+tc.config+"\n", "")
+		w.Embedding = tc.context
+		plain, _ := Resolve(w.Context, []Repository{}, nil)
+		r, err := Resolve(w.Context, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ignored := r.Embedding == plain.Embedding; ignored != tc.ignored || tc.ignored != (len(r.Warnings) == 1) {
+			t.Errorf("%s: %+v, warnings %q", tc.name, r.Embedding, r.Warnings)
 		}
 	}
 }
