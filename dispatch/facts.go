@@ -50,7 +50,6 @@ type Fact struct {
 	Start, End int
 	Text       string // lines; those after the first are indented
 	Passes     bool   // the gate: relevant enough to be told
-	Tokens     int
 }
 
 // Group is facts under one heading, from one operation.
@@ -59,7 +58,8 @@ type Group struct {
 	Path    project.Path // the file that it is about, if it is one
 	Heading string
 	Facts   []Fact // best first
-	More    int    // left out by the operation's own limit
+	Limit   int    // most facts to show, 0 for all: the filters run first, so that what they remove makes room
+	More    int    // what is left out beside Facts
 	Call    string // the command that shows everything
 }
 
@@ -73,9 +73,8 @@ func key(parts ...string) string {
 type asker struct {
 	engine     *search.Engine
 	repo       project.Repository
-	thresholds map[string]float64
-	toolLines  int
-	lines      int // of a prompt's answer
+	thresholds map[string]float64 // least cosine by language, what the user set
+	lines      int                // most lines after a prompt
 }
 
 // ask answers one operation. Groups without facts are left out.
@@ -427,18 +426,11 @@ func (a *asker) search(ctx context.Context, o Operation) ([]Group, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	g := Group{Kind: o.Kind, Heading: fmt.Sprintf("On %q, not in the output of %s:", o.Text, o.Tool), Call: "chinvex search " + quote(o.Text)}
+	g := Group{Kind: o.Kind, Limit: limit, Heading: fmt.Sprintf("On %q, not in the output of %s:", o.Text, o.Tool), Call: "chinvex search " + quote(o.Text)}
 	for _, r := range found.Results {
 		g.Facts = append(g.Facts, a.result(r, o.Text, 1))
 	}
-	return []Group{limitGroup(g, limit)}, len(found.Results), nil
-}
-
-// limitGroup marks how many facts of a group may be shown; the filters run before the
-// limit, so that what they remove makes room for the next.
-func limitGroup(g Group, limit int) Group {
-	g.More = -limit
-	return g
+	return []Group{g}, len(found.Results), nil
 }
 
 // result is the fact of a search result: where it is, what it defines and the lines that
@@ -558,7 +550,7 @@ func (a *asker) prompt(ctx context.Context, o Operation) ([]Group, int, error) {
 		return nil, 0, err
 	}
 	_, names := parse.Mentions(o.Text)
-	g := Group{Kind: Prompt, Heading: "Code here that the prompt may be about:", Call: "chinvex context " + quote(firstLine(o.Text))}
+	g := Group{Kind: Prompt, Limit: promptItems, Heading: "Code here that the prompt may be about:", Call: "chinvex context " + quote(firstLine(o.Text))}
 	matched := map[project.Path]bool{}
 	for _, item := range bundle.Items {
 		if item.Role != "match" {
@@ -578,7 +570,7 @@ func (a *asker) prompt(ctx context.Context, o Operation) ([]Group, int, error) {
 			Passes: anyTrue(matched) && strings.Contains(item.Reason, "changed together"),
 		})
 	}
-	return []Group{limitGroup(g, promptItems)}, len(bundle.Items), nil
+	return []Group{g}, len(bundle.Items), nil
 }
 
 func anyTrue(m map[project.Path]bool) bool {

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
+	"github.com/chinvex/chinvex/git"
+	"github.com/chinvex/chinvex/search"
 )
 
 // Exit codes.
@@ -137,7 +139,8 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help-command"})
 	cobra.AddTemplateFunc("globals", globalUsages)
 	root.SetUsageTemplate(usageTemplate)
-	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.statusCommand())
+	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.contextCommand(), a.relatedCommand(), a.refsCommand(), a.symbolsCommand(),
+		a.statusCommand(), a.contextsCommand(), a.purgeCommand(), a.refreshCommand(), a.versionCommand())
 	return root
 }
 
@@ -203,4 +206,40 @@ func (a *app) find() (*door.Door, error) {
 		}
 	}
 	return d, nil
+}
+
+// ask opens the index that the command is about and runs fn with its engine. It says
+// when the index was made at another commit than the one checked out, which costs some
+// microseconds a repository.
+func (a *app) ask(ctx context.Context, fn func(*door.Door, *search.Engine) error) error {
+	d, err := a.find()
+	if err != nil {
+		return err
+	}
+	e, err := d.Open()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	for _, known := range e.Manifest().Repos {
+		for _, r := range d.Repos {
+			if a.quiet || r.Name != known.Name || known.Head == "" {
+				continue
+			}
+			if head, ok := git.HeadFast(r.Root); ok && head != known.Head {
+				a.note("%s is at commit %.9s, the index at %.9s; `chinvex ingest` brings it up to date", r.Name, head, known.Head)
+			}
+		}
+	}
+	if err := fn(d, e); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func inRange(flag string, n, least, most int) error {
+	if n < least || n > most {
+		return usage(fmt.Sprintf("%s %d is out of range; use %d to %d", flag, n, least, most))
+	}
+	return nil
 }

@@ -50,12 +50,15 @@ func (p *progress) step(stage string, done, all int) {
 		if stage == p.stage && time.Since(p.last) < lineEvery {
 			return
 		}
+		first := stage != p.stage
 		p.stage, p.last = stage, time.Now()
 		switch {
-		case all > 0:
-			fmt.Fprintf(p.a.err, "%s: %s of %s %s\n", s.doing, count(done), count(all), s.unit)
+		case all == 0:
+			fmt.Fprintln(p.a.err, s.doing)
+		case first:
+			fmt.Fprintf(p.a.err, "%s %s %s\n", s.doing, count(all), s.unit)
 		default:
-			fmt.Fprintf(p.a.err, "%s\n", s.doing)
+			fmt.Fprintf(p.a.err, "%s: %s of %s %s\n", s.doing, count(done), count(all), s.unit)
 		}
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
-	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/search"
 )
 
@@ -39,8 +38,8 @@ or {"id": 1, "error": "…"}.`,
 			switch {
 			case batch && len(args) > 0:
 				return errors.New("--batch reads its queries from standard input and takes none as an argument")
-			case !batch && strings.TrimSpace(strings.Join(args, " ")) == "":
-				return errors.New("the query is empty; say what to look for")
+			case !batch:
+				return someQuery(nil, args)
 			}
 			return nil
 		},
@@ -49,8 +48,8 @@ or {"id": 1, "error": "…"}.`,
 			if q.Mode != search.Hybrid && q.Mode != search.Semantic && q.Mode != search.Lexical {
 				return usage(fmt.Sprintf("the mode %q does not exist; use hybrid, semantic or lexical", mode))
 			}
-			if q.Limit < 1 || q.Limit > 1000 {
-				return usage(fmt.Sprintf("--limit %d is out of range; use 1 to 1000", q.Limit))
+			if err := inRange("--limit", q.Limit, 1, 1000); err != nil {
+				return err
 			}
 			if batch {
 				return a.batch(cmd.Context(), q)
@@ -73,12 +72,7 @@ or {"id": 1, "error": "…"}.`,
 const snippetLines = 3
 
 func (a *app) search(ctx context.Context, q search.Query) error {
-	d, err := a.find()
-	if err != nil {
-		return err
-	}
-	return d.Ask(ctx, func(ctx context.Context, e *search.Engine) error {
-		a.stale(d, e)
+	return a.ask(ctx, func(d *door.Door, e *search.Engine) error {
 		res, err := e.Search(ctx, q)
 		if err != nil {
 			return err
@@ -111,24 +105,30 @@ func (a *app) printResults(d *door.Door, res *search.Results, explain bool) {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		place := fmt.Sprintf("%s:%d-%d", d.Name(r.Path), r.Start, r.End)
-		symbol := door.Clean(door.Symbol(r.Scope, r.Symbol))
-		fmt.Fprint(a.out, s.path(place))
-		if symbol != "" {
-			fmt.Fprint(a.out, "  ", s.bold(symbol))
-		}
-		fmt.Fprintln(a.out)
-		snip := door.Excerpt(r, res.Query, snippetLines)
-		for n, line := range snip.Lines {
-			number := fmt.Sprintf("%6d  ", snip.Start+n)
-			fmt.Fprintln(a.out, strings.TrimRight(s.dim(number)+s.cut(line, len(number)), " "))
-		}
+		a.printPlace(d, r)
+		a.printLines(door.Excerpt(r, res.Query, snippetLines))
 		if explain {
 			fmt.Fprintf(a.out, "        %s\n", s.dim(fmt.Sprintf("score %.4f, cosine %.3f, coverage %.2f", r.Score, r.Cosine, r.Coverage)))
 			for _, t := range r.Terms {
 				fmt.Fprintf(a.out, "        %s\n", s.dim(s.cut(fmt.Sprintf("%s %-8.4f %s", t.Op, t.Value, t.Name), 8)))
 			}
 		}
+	}
+}
+
+// printPlace prints the line that says where a result is.
+func (a *app) printPlace(d *door.Door, r search.Result) {
+	fmt.Fprint(a.out, a.style.path(fmt.Sprintf("%s:%d-%d", d.Name(r.Path), r.Start, r.End)))
+	if symbol := door.Symbol(r.Scope, r.Symbol); symbol != "" {
+		fmt.Fprint(a.out, "  ", a.style.bold(door.Clean(symbol)))
+	}
+	fmt.Fprintln(a.out)
+}
+
+func (a *app) printLines(lines []door.SnippetLine) {
+	for _, l := range lines {
+		number := fmt.Sprintf("%6d  ", l.Number)
+		fmt.Fprintln(a.out, strings.TrimRight(a.style.dim(number)+a.style.cut(l.Text, len(number)), " "))
 	}
 }
 
@@ -151,24 +151,6 @@ func (a *app) trace(t search.Trace, explain bool) {
 	}
 	if len(steps) > 0 {
 		a.note("%s", strings.Join(steps, ", "))
-	}
-}
-
-// stale says when the index was made at another commit than the one checked out. It
-// costs some microseconds a repository.
-func (a *app) stale(d *door.Door, e *search.Engine) {
-	if a.quiet || a.json {
-		return
-	}
-	for _, r := range e.Manifest().Repos {
-		for _, here := range d.Repos {
-			if here.Name != r.Name {
-				continue
-			}
-			if head, ok := git.HeadFast(here.Root); ok && r.Head != "" && head != r.Head {
-				a.note("%s is at commit %.9s, the index at %.9s; `chinvex ingest` brings it up to date", r.Name, head, r.Head)
-			}
-		}
 	}
 }
 
@@ -202,11 +184,7 @@ type batchError struct {
 // batch answers the queries on standard input with one engine. A line that cannot be
 // answered gets a line with its error.
 func (a *app) batch(ctx context.Context, q search.Query) error {
-	d, err := a.find()
-	if err != nil {
-		return err
-	}
-	return d.Ask(ctx, func(ctx context.Context, e *search.Engine) error {
+	return a.ask(ctx, func(_ *door.Door, e *search.Engine) error {
 		in := bufio.NewReaderSize(a.in, 64<<10)
 		for {
 			line, long, err := readLine(in, maxBatchLine)

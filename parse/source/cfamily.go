@@ -33,7 +33,7 @@ func cFamily(language func() *sitter.Language, classes bool) *grammar {
 		bindsLocal: []string{"declaration.declarator"},
 		patterns:   []string{"pointer_declarator", "array_declarator", "init_declarator", "function_declarator", "parenthesized_declarator"},
 		ignore:     []string{"field_declaration.declarator", "enumerator.name", "pointer_declarator", "array_declarator", "field_designator"},
-		builtins:   "NULL nullptr true false this size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t ptrdiff_t bool FILE std override final defined __cplusplus string",
+		builtins:   "if else for while do switch case break return goto default struct union enum sizeof static const void int char long short unsigned double float NULL nullptr true false this size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t ptrdiff_t bool FILE std override final defined __cplusplus string",
 		exported: func(x *extraction, i int32, s *Symbol) bool {
 			return holdsMethods(x.top().kind) || string(x.bytes(x.first(i, "storage_class_specifier"))) != "static"
 		},
@@ -214,7 +214,7 @@ func cType(kind Kind) func(*extraction, int32) found {
 func cMacro(x *extraction, i int32) found {
 	name := x.child(i, "name")
 	s := strings.TrimRight(string(x.bytes(name)), "_")
-	if x.child(i, "value") < 0 && (strings.HasSuffix(s, "_H") || strings.HasSuffix(s, "_HPP") || strings.HasSuffix(s, "INCLUDED")) {
+	if x.child(i, "value") < 0 && !strings.HasPrefix(s, "HAVE_") && (strings.HasSuffix(s, "_H") || strings.HasSuffix(s, "_HPP") || strings.HasSuffix(s, "INCLUDED")) {
 		return found{} // an include guard
 	}
 	return found{name: name, kind: Macro}

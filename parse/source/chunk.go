@@ -231,8 +231,8 @@ func (c *chunker) joins(a, b *piece) bool {
 
 func (p *piece) tiny() bool { return p.EndLine-p.StartLine+1 < tinyLines }
 
-// trivial reports whether a piece holds no word: blank lines, closing brackets; or is
-// the first line of a scope without a symbol.
+// trivial reports whether a piece holds nothing to find: blank lines, closing brackets
+// or "end"; or is the first line of a scope without a symbol.
 func (c *chunker) trivial(p *piece) bool {
 	if !p.tiny() {
 		return false
@@ -240,7 +240,12 @@ func (c *chunker) trivial(p *piece) bool {
 	if p.Symbol < 0 && p.parent >= 0 && p.StartLine == c.regions[p.parent].start {
 		return true
 	}
-	return len(strings.Trim(string(c.text[c.offset(p.StartLine):c.offset(p.EndLine+1)]), " \t\r\n{}()[];,")) == 0
+	for _, word := range strings.Fields(string(c.text[c.offset(p.StartLine):c.offset(p.EndLine+1)])) {
+		if word != "end" && strings.Trim(word, "{}()[];,") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func abs(n int) int {

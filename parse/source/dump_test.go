@@ -43,7 +43,7 @@ func TestDump(t *testing.T) {
 	langs := map[string]*sitter.Language{"sh": bash.GetLanguage(), "c": c.GetLanguage(), "cpp": cpp.GetLanguage(), "cs": csharp.GetLanguage(), "ex": elixir.GetLanguage(), "go": golang.GetLanguage(), "java": java.GetLanguage(), "js": javascript.GetLanguage(), "kt": kotlin.GetLanguage(), "lua": lua.GetLanguage(), "php": php.GetLanguage(), "py": python.GetLanguage(), "rb": ruby.GetLanguage(), "rs": rust.GetLanguage(), "scala": scala.GetLanguage(), "swift": swift.GetLanguage(), "tsx": tsx.GetLanguage(), "ts": typescript.GetLanguage(), "ml": ocaml.GetLanguage(), "groovy": groovy.GetLanguage()}
 	text, _ := os.ReadFile(file)
 	l := langs[file[strings.LastIndex(file, ".")+1:]]
-	err := syntaxTree(context.Background(), l, text, func(nodes []node) {
+	err := syntaxTree(context.Background(), &grammar{language: func() *sitter.Language { return l }}, text, func(nodes []node) {
 		depth := make([]int, len(nodes))
 		for i, n := range nodes {
 			if n.parent >= 0 {

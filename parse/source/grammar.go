@@ -41,10 +41,14 @@ type grammar struct {
 	dotted     bool                     // a leaf may hold a path of which the last name counts
 	spaced     bool                     // nodes begin with the white space before them
 	prepare    func(text []byte) []byte // what to parse instead, of equal length
-	builtins   string                   // words that are not worth a reference
-	exported   func(x *extraction, i int32, s *Symbol) bool
+	// The scanner keeps its state in variables of the C program: one parse at a time,
+	// and this text before each, which leaves them as they were at the start.
+	reset    string
+	builtins string // words that are not worth a reference
+	exported func(x *extraction, i int32, s *Symbol) bool
 
 	once      sync.Once
+	alone     sync.Mutex        // held while parsing, where reset is set
 	roles     []*role           // by symbol id; nil: of no interest
 	nodeTypes []string          // by symbol id
 	fields    map[string]uint16 // ids by name

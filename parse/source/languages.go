@@ -86,6 +86,7 @@ var grammars = map[string]*grammar{
 		patterns: []string{"tuple_pattern", "tuple_struct_pattern", "ref_pattern", "mut_pattern", "reference_pattern", "slice_pattern", "captured_pattern", "or_pattern", "field_pattern", "struct_pattern"},
 		ignore:   []string{"field_declaration.name", "enum_variant.name", "field_initializer.field", "lifetime"},
 		builtins: "self Self super crate Some None Ok Err Option Result Vec String Box true false u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 bool char str " +
+			"unwrap clone expect to_string into iter collect map as_ref is_some is_none is_empty len push to_owned as_str format vec println assert assert_eq matches write writeln panic " +
 			"Debug Clone Copy derive cfg test allow inline must_use doc",
 		exported: func(x *extraction, i int32, s *Symbol) bool {
 			return x.first(i, "visibility_modifier") >= 0 || s.Kind == Macro && strings.Contains(string(x.leadText(i)), "macro_export")
@@ -198,7 +199,7 @@ func rustCrate(x *extraction, i int32) bool {
 }
 
 var (
-	macroAroundItems = regexp.MustCompile(`(?m)^([ \t]*)(\w+(?:::\w+)*![ \t]*\{)[ \t]*\r?\n(?:[ \t]*(?:#!?\[.*|//.*)?\r?\n)*[ \t]*(?:pub\b|fn |async fn|unsafe |struct |enum |trait |impl\b|mod |use |type )`)
+	macroAroundItems = regexp.MustCompile(`(?m)^([ \t]*)(\w+(?:::\w+)*![ \t]*\{)[ \t]*\r?\n(?:[ \t]*(?:#!?\[.*|//.*)?\r?\n)*[ \t]*(?:pub\b|fn |async fn|unsafe |struct |enum |trait |impl\b|mod |use |type |const |static |macro_rules!|cfg_\w+!)`)
 	macrosOfTokens   = regexp.MustCompile(`^(?:macro_rules|quote|quote_spanned|parse_quote|rust|stringify)!`)
 )
 

@@ -28,7 +28,7 @@ func Parse(ctx context.Context, path, language string, text []byte) (file *File)
 		if g.prepare != nil {
 			parsed = g.prepare(text)
 		}
-		err := syntaxTree(ctx, g.language(), parsed, func(nodes []node) {
+		err := syntaxTree(ctx, g, parsed, func(nodes []node) {
 			x := &extraction{
 				File: file, g: g, text: text, lines: l, nodes: nodes,
 				names: map[string]string{}, named: map[int32]bool{}, locals: map[string]int32{},

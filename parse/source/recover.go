@@ -12,7 +12,10 @@ func (x *extraction) recover(bad []Span) {
 	if len(bad) == 0 {
 		return
 	}
-	patterns := append(slices.Clone(linePatterns[x.g.name]), anyLine)
+	patterns := linePatterns[x.g.name]
+	if len(patterns) == 0 {
+		patterns = []linePattern{anyLine}
+	}
 	known := make([]bool, len(x.lines)+2)
 	for i := range x.Symbols {
 		known[x.Symbols[i].NameLine] = true

@@ -188,6 +188,7 @@ func luaGrammar() *grammar {
 	return &grammar{
 		language: lua.GetLanguage,
 		spaced:   true,
+		reset:    "x = \"\"\n",
 		prepare:  func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("---"), []byte("-- ")) }, // its reading of types in comments fails on real ones
 		define: map[string]definition{
 			"function_statement":   {find: luaFunction},

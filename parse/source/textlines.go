@@ -45,6 +45,12 @@ var (
 			linePatternOf(`^(?:pub\s+)?(?P<word>const|var)\s+`+identifier, map[string]Kind{"const": Constant, "var": Variable}),
 			linePatternOf(`^\s*(?P<word>test)\s+"(?P<name>[^"]+)"`, map[string]Kind{"test": Function}),
 		},
+		// For lines that their grammars cannot read:
+		"Shell": {linePatternOf(`^\s*(?P<name>[\w:.-]+)\s*\(\)\s*[{(]`, map[string]Kind{"": Function})},
+		"Lua":   {linePatternOf(`^(?:[\w.]+[.:])?(?P<name>\w+)\s*=\s*function\b`, map[string]Kind{"": Function}), linePatternOf(`^\s*(?:local\s+)?function\s+(?:[\w.]+[.:])?(?P<name>\w+)`, map[string]Kind{"": Function})},
+		"C":     {cBlock, cLine, cDefine},
+		"C++":   {cBlock, cLine, cDefine},
+
 		"Perl":            {linePatternOf(`^\s*(?P<word>sub|package)\s+(?P<name>[\w:]+)`, map[string]Kind{"sub": Function, "package": Module})},
 		"R":               {linePatternOf(`^\s*(?P<name>[A-Za-z.][\w.]*)\s*(?:<-|=)\s*function\b`, map[string]Kind{"": Function})},
 		"OCaml":           {linePatternOf(`^\s*(?P<word>let|type|module|val|exception|class)\s+(?:rec\s+|type\s+)?(?:'?\w+\s+)??`+identifier, map[string]Kind{"let": Function, "val": Function, "type": Type, "module": Module, "exception": Type, "class": Class})},
@@ -61,7 +67,9 @@ var (
 		"SQL":             {linePatternOf(`(?i)^\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?P<word>table|view|function|procedure|index|trigger|type)\s+(?:if\s+not\s+exists\s+)?(?P<name>[\w."]+)`, map[string]Kind{"table": Struct, "view": Struct, "function": Function, "procedure": Function, "index": Variable, "trigger": Function, "type": Type})},
 		"Protocol Buffer": {linePatternOf(`^\s*(?P<word>message|enum|service|rpc)\s+`+identifier, map[string]Kind{"message": Struct, "enum": Enum, "service": Interface, "rpc": Method})},
 	}
+	cBlock  = linePatternOf(`^\s*(?:typedef\s+)?(?P<word>struct|class|enum|union|namespace)\s+(?:class\s+)?`+identifier+`\s*(?:final\s*)?(?::[^:;][^;]*)?\{?\s*$`, keywords)
 	cLine   = linePatternOf(`^(?:[A-Za-z_][\w:<>,]*[\s*&]+)+(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)?\s*(?:\{|const\b.*|$)`, map[string]Kind{"": Function})
+	cDefine = linePatternOf(`^\s*#\s*(?P<word>define)\s+`+identifier, map[string]Kind{"define": Macro})
 	anyLine = linePatternOf(`^\s*(?:(?:pub|public|private|protected|internal|export|default|static|final|abstract|sealed|async|local|open|override|virtual|inline|data|partial|extern)\s+)*`+
 		`(?P<word>fn|func|function|def|proc|sub|fun|class|struct|record|enum|union|interface|protocol|trait|type|module|namespace|macro|mixin|extension)\s+`+identifier, keywords)
 )

@@ -101,7 +101,7 @@ var parsers = sync.Pool{New: func() any { return sitter.NewParser() }}
 
 // syntaxTree parses text and calls use with its named nodes, which are valid only
 // during that call.
-func syntaxTree(ctx context.Context, language *sitter.Language, text []byte, use func([]node)) error {
+func syntaxTree(ctx context.Context, g *grammar, text []byte, use func([]node)) error {
 	limit := parseLimit
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
@@ -111,10 +111,17 @@ func syntaxTree(ctx context.Context, language *sitter.Language, text []byte, use
 	}
 	parser := parsers.Get().(*sitter.Parser)
 	defer parsers.Put(parser)
-	parser.SetLanguage(language)
+	parser.SetLanguage(g.language())
 	// The operation limit instead of the context: a context that ends just after
 	// a parse would leave the pooled parser cancelled.
 	parser.SetOperationLimit(int(limit.Microseconds()))
+	if g.reset != "" {
+		g.alone.Lock()
+		defer g.alone.Unlock()
+		if tree, err := parser.ParseCtx(context.Background(), nil, []byte(g.reset)); err == nil {
+			tree.Close()
+		}
+	}
 	tree, err := parser.ParseCtx(context.Background(), nil, text)
 	if err != nil {
 		parser.Reset()

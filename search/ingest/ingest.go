@@ -594,12 +594,21 @@ func (r *run) embed() error {
 	if c, ok := model.(interface{ Close() error }); ok {
 		defer c.Close()
 	}
-	w.next.Embedding = model.Model()
+	if w.next.Embedding = model.Model(); w.next.Embedding.Dimensions == 0 {
+		// A remote model tells its dimensions with the first answer.
+		if _, err := model.Embed(r.ctx, []string{"dimensions"}); err != nil {
+			return err
+		}
+		w.next.Embedding = model.Model()
+	}
 	var first uint32
 	if !w.fresh {
 		first = w.previous.Chunks
 	}
 	dims := w.next.Embedding.Dimensions
+	if !w.fresh && dims != w.previous.Embedding.Dimensions {
+		return fmt.Errorf("%w: the model %s now gives %d dimensions, the index has %d; run `chinvex ingest --rebuild`", index.ErrMismatch, w.next.Embedding.Name, dims, w.previous.Embedding.Dimensions)
+	}
 	if w.vectors, err = w.table(index.VectorsName, int64(first)*int64(vector.RowBytes(dims))); err != nil {
 		return err
 	}

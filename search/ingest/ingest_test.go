@@ -369,6 +369,15 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
+// moment is when to kill a process that takes about whole; never, while that is not
+// known.
+func moment(rng *rand.Rand, whole time.Duration) time.Duration {
+	if whole == 0 {
+		return time.Minute
+	}
+	return time.Duration(rng.Int64N(int64(whole) * 6 / 5))
+}
+
 // kill -9 at any moment of an ingest leaves the last good index in use, and the next
 // ingest repairs what was begun.
 func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
@@ -388,7 +397,7 @@ func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
 	home := filepath.Dir(filepath.Dir(w.c.Dir))
 	rng := rand.New(rand.NewPCG(7, 7))
 	finished := 0
-	whole := 60 * time.Millisecond
+	var whole time.Duration // of an ingest that nobody kills; the first round measures it
 	for n := range 50 {
 		for i := range 10 {
 			w.write(fmt.Sprintf("pkg/f%d.go", (n+i)%60), body((n+i)%60, n+1))
@@ -408,7 +417,7 @@ func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		select {
-		case <-time.After(time.Duration(rng.Int64N(int64(whole) * 3 / 2))):
+		case <-time.After(moment(rng, whole)):
 			_ = cmd.Process.Kill()
 			<-done
 		case err := <-done:
@@ -416,7 +425,7 @@ func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
 				t.Fatalf("round %d: the ingest failed by itself: %v", n, err)
 			}
 			finished++
-			whole = (whole + time.Since(start)) / 2
+			whole = time.Since(start)
 		}
 		res, err := w.engine().Search(context.Background(), search.Query{Text: "walrus herd"})
 		if err != nil {
@@ -427,7 +436,7 @@ func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 50 finished before they were killed", finished)
-	if finished > 45 {
+	if finished > 40 {
 		t.Error("too few were killed for the test to say anything")
 	}
 	w.ingest()

@@ -596,7 +596,9 @@ func (w *writer) publish() error {
 func (w *writer) sweep() {
 	entries, _ := os.ReadDir(w.dir)
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), "b") && e.Name() != w.next.Build {
+		build := e.IsDir() && strings.HasPrefix(e.Name(), "b") && e.Name() != w.next.Build
+		manifest := strings.HasPrefix(e.Name(), ".meta.json.") // of a writer that died before its rename
+		if build || manifest {
 			_ = os.RemoveAll(filepath.Join(w.dir, e.Name()))
 		}
 	}

