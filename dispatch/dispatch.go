@@ -12,6 +12,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -230,7 +231,7 @@ func (w *work) finish(out io.Writer, late bool) {
 		if text == "" {
 			text = o.Path.Rel
 		}
-		log.Operations = append(log.Operations, strings.TrimSpace(string(o.Kind)+" "+cut(text)))
+		log.Operations = append(log.Operations, strings.TrimSpace(string(o.Kind)+" "+cut(text, lineBytes)))
 	}
 	if e.Name == "SessionStart" {
 		prune(c.SessionsDir(), w.env.Now())
@@ -266,7 +267,9 @@ func (w *work) finish(out io.Writer, late bool) {
 		for _, g := range w.groups {
 			log.Facts += len(g.Facts)
 			for _, f := range g.Facts {
-				log.Files = append(log.Files, f.Path.Rel)
+				if !slices.Contains(log.Files, f.Path.Rel) {
+					log.Files = append(log.Files, f.Path.Rel)
+				}
 			}
 		}
 	}

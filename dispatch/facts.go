@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path"
 	"slices"
@@ -32,10 +33,11 @@ const (
 	searchPerFile  = 2
 	findResults    = 3
 	promptItems    = 5
-	previewLines   = 4
+	previewLines   = 2
 	nearestPaths   = 3
 	placeRelated   = 3
 	lineBytes      = 160 // of one line of code
+	headBytes      = 100 // of a signature beside a place
 )
 
 // leastLikely is the least likelihood of a use: below it nothing but the name says that
@@ -173,7 +175,7 @@ func (a *asker) changed(ctx context.Context, o Operation) ([]Group, int, error) 
 		g := Group{Kind: Changed, Path: o.Path, Call: "chinvex refs " + quote(s.Name), More: found.Total - len(found.References)}
 		g.Heading = qualified(s.Scope, s.Name) + " in " + a.name(o.Path) + " was edited; it is used at:"
 		if s.removed {
-			g.Heading = qualified(s.Scope, s.Name) + " is no longer defined in " + a.name(o.Path) + ", and still used at:"
+			g.Heading = qualified(s.Scope, s.Name) + " is no longer defined in " + a.name(o.Path) + "; the name is still used at:"
 			g.Facts = a.left(o.Path, s.Name)
 		}
 		for _, r := range found.References {
@@ -187,7 +189,7 @@ func (a *asker) changed(ctx context.Context, o Operation) ([]Group, int, error) 
 			}
 			g.Facts = append(g.Facts, Fact{
 				Key: key("refs", s.Name, strconv.FormatBool(s.removed), r.Path.Repo, r.Path.Rel, r.In, r.Text), Path: r.Path, Start: r.Line, End: r.Line, Passes: true,
-				Text: text + ": " + cut(r.Text),
+				Text: text + ": " + cut(r.Text, lineBytes),
 			})
 		}
 		if len(g.Facts) > 0 {
@@ -203,7 +205,7 @@ func (a *asker) left(file project.Path, name string) []Fact {
 	var facts []Fact
 	for i, line := range strings.Split(string(a.read(file)), "\n") {
 		if len(facts) < most && holdsWord(line, name) {
-			text := cut(strings.TrimSpace(line))
+			text := cut(line, lineBytes)
 			facts = append(facts, Fact{
 				Key: key("left", file.Rel, name, text), Path: file, Start: i + 1, End: i + 1, Passes: true,
 				Text: fmt.Sprintf("%s:%d: %s", a.name(file), i+1, text),
@@ -224,17 +226,24 @@ func (a *asker) read(file project.Path) []byte {
 	return text
 }
 
-// refs asks for uses and keeps the likely ones.
+// refs asks for uses of a file's symbol and keeps the likely ones. That a name has one
+// definition says nothing when other files define it too.
 func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.References, error) {
 	found, err := a.engine.Refs(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range found.References { // best first
-		if r.Likelihood < leastLikely {
-			found.References, found.Total = found.References[:i], i
-			break
-		}
+	all, err := a.engine.Refs(ctx, search.RefsQuery{Name: q.Name, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	elsewhere := slices.ContainsFunc(all.Definitions, func(d search.Definition) bool { return d.Path != q.File })
+	n := len(found.References)
+	found.References = slices.DeleteFunc(found.References, func(r search.Reference) bool {
+		return r.Likelihood < leastLikely || elsewhere && r.Why == "the only definition of that name"
+	})
+	if len(found.References) < n { // the best come first, so the rest is no likelier
+		found.Total = len(found.References)
 	}
 	return found, nil
 }
@@ -353,7 +362,7 @@ func (a *asker) uses(ctx context.Context, o Operation) ([]Group, int, error) {
 	var keySymbols []touched
 	for _, s := range symbols {
 		inside := o.Lines.Start == 0 || s.Line >= o.Lines.Start && (o.Lines.End == 0 || s.Line <= o.Lines.End)
-		if !inside || !telling(s) {
+		if !inside || !telling(s) || local(s, symbols) {
 			continue
 		}
 		files, err := a.engine.Uses(s.Name)
@@ -416,6 +425,13 @@ func telling(s search.Definition) bool {
 	return utf8.RuneCountInString(s.Name) > 2 && !(strings.HasPrefix(s.Name, "__") && strings.HasSuffix(s.Name, "__"))
 }
 
+// local tells whether a symbol is defined inside a function, where nothing else sees it.
+func local(s search.Definition, symbols []search.Definition) bool {
+	return slices.ContainsFunc(symbols, func(o search.Definition) bool {
+		return (o.Kind == "function" || o.Kind == "method") && o.Start <= s.Start && s.End <= o.End && o.End-o.Start > s.End-s.Start
+	})
+}
+
 func (a *asker) search(ctx context.Context, o Operation) ([]Group, int, error) {
 	query := search.Query{Text: o.Text, Limit: 4 * searchResults, PerFile: searchPerFile, Under: o.Under, PathGlob: o.Glob, Language: o.Language}
 	limit := searchResults
@@ -427,41 +443,58 @@ func (a *asker) search(ctx context.Context, o Operation) ([]Group, int, error) {
 		return nil, 0, err
 	}
 	g := Group{Kind: o.Kind, Limit: limit, Heading: fmt.Sprintf("On %q, not in the output of %s:", o.Text, o.Tool), Call: "chinvex search " + quote(o.Text)}
+	words := newWordSet(o.Text)
 	for _, r := range found.Results {
-		g.Facts = append(g.Facts, a.result(r, o.Text, 1))
+		g.Facts = append(g.Facts, a.result(o.Kind, r, words, 1))
 	}
 	return []Group{g}, len(found.Results), nil
 }
 
 // result is the fact of a search result: where it is, what it defines and the lines that
 // match best.
-func (a *asker) result(r search.Result, query string, preview int) Fact {
+func (a *asker) result(kind Kind, r search.Result, q *wordSet, preview int) Fact {
 	text := fmt.Sprintf("%s:%d-%d", a.name(r.Path), r.Start, r.End)
 	head := r.Signature
 	if head == "" {
 		head = qualified(r.Scope, r.Symbol)
 	}
 	if head != "" {
-		text += " " + cut(head)
+		text += " " + cut(head, headBytes)
 	}
-	for _, l := range matching(r.Text, query, preview) {
-		if line := strings.TrimSpace(l.text); head == "" || !strings.HasPrefix(strings.Join(strings.Fields(line), " "), head) {
-			text += fmt.Sprintf("\n  %d: %s", r.Start+l.at, cut(line))
+	passes := a.passes(kind, r, q)
+	if passes && kind != Find { // the lines of what is not shown are not looked for
+		for _, l := range q.matching(r.Text, preview) {
+			line := strings.TrimSpace(l.text)
+			if head == "" || !strings.HasPrefix(squeeze(head), squeeze(line)) && !strings.HasPrefix(squeeze(line), squeeze(head)) {
+				text += fmt.Sprintf("\n  %d: %s", r.Start+l.at, cut(line, lineBytes))
+			}
 		}
 	}
-	return Fact{Key: r.Hash, Path: r.Path, Start: r.Start, End: r.End, Text: text, Passes: a.passes(r, query)}
+	f := Fact{Key: r.Hash, Path: r.Path, Start: r.Start, End: r.End, Text: text, Passes: passes}
+	if r.Symbol != "" { // the pieces of a long definition are one fact
+		f.Key = key("definition", r.Path.Repo, r.Path.Rel, r.Scope, r.Symbol, r.Signature)
+	}
+	return f
 }
 
-// leastCoverage is the share of the query's words, weighted by rarity, that a result
-// must hold: more of what is asked than is missing.
-const leastCoverage = 0.5
+// squeeze takes out white space.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// passes is the gate. A result is relevant when it defines what the query names, when it
-// holds most of the query's words, each in most of its parts, or when its cosine reaches
-// the threshold that the user set for its language. Scores are no measure: the best of
-// nothing has a high one.
-func (a *asker) passes(r search.Result, query string) bool {
-	if name := strings.TrimSuffix(strings.TrimSpace(query), "()"); r.Symbol != "" && (name == r.Symbol || strings.HasSuffix(name, "."+r.Symbol) || strings.HasSuffix(name, "::"+r.Symbol)) {
+// A result must hold as much of the query's words, weighted by rarity, as it lacks; and
+// two of three of their parts, so that of three words one may be another.
+const (
+	leastCoverage = 0.5
+	leastHeld     = 0.66
+)
+
+// passes is the gate. A result is relevant when it defines what the query names, when its
+// cosine reaches the threshold that the user set for its language, or when it holds most
+// of the query's words, rare ones counting for more. What is asked of the words depends
+// on who asks: a pattern of grep stands on one line, so most of its words must; a pattern
+// of find is about a name, so the path or the definition's name must hold them; those of
+// a prompt may stand anywhere. Scores are no measure: the best of nothing has a high one.
+func (a *asker) passes(kind Kind, r search.Result, q *wordSet) bool {
+	if name := strings.TrimSuffix(strings.TrimSpace(q.query), "()"); r.Symbol != "" && (name == r.Symbol || strings.HasSuffix(name, "."+r.Symbol) || strings.HasSuffix(name, "::"+r.Symbol)) {
 		return true
 	}
 	least, set := a.thresholds[strings.ToLower(r.Language)]
@@ -471,77 +504,83 @@ func (a *asker) passes(r search.Result, query string) bool {
 	if set && r.Cosine >= least {
 		return true
 	}
-	return r.Coverage >= leastCoverage && share(query, r.Path.Rel+"\n"+r.Text) > 0.6
-}
-
-// share is the part of the query's words that text holds, identifiers counted by their
-// parts. The engine counts an identifier as held when any of its parts is, which finds
-// candidates but proves little.
-func share(query, text string) float64 {
-	parts := queryParts(query)
-	if len(parts) == 0 {
-		return 0
+	if r.Coverage < leastCoverage || len(q.parts) == 0 {
+		return false
 	}
-	text = strings.ToLower(text)
-	n := 0
-	for _, p := range parts {
-		if strings.Contains(text, p) {
-			n++
+	held := uint64(0)
+	switch kind {
+	case Find:
+		held = q.in(r.Path.Rel) | q.in(r.Symbol)
+	case Search:
+		for line := range strings.SplitSeq(r.Text, "\n") {
+			if h := q.in(line); bits.OnesCount64(h) > bits.OnesCount64(held) {
+				held = h
+			}
 		}
+	default:
+		held = q.in(r.Path.Rel + "\n" + r.Text)
 	}
-	return float64(n) / float64(len(parts))
+	return float64(bits.OnesCount64(held)) >= leastHeld*float64(len(q.parts))
 }
 
-func queryParts(query string) []string {
-	var parts []string
+// wordSet is a query's words by their parts and stems, which make the engine's
+// identifiers comparable: it counts one as held when any of its parts is, which finds
+// candidates but proves little.
+type wordSet struct {
+	query string
+	parts map[string]int // bit by stem
+}
+
+func newWordSet(query string) *wordSet {
+	q := &wordSet{query, map[string]int{}}
 	words.Identifiers([]byte(query), func(id []byte, _ int) {
 		for _, p := range words.Parts(string(id)) {
-			if p = strings.ToLower(p); words.IsStopWord(p) || len(p) < 2 {
+			if len(p) < 2 || words.IsStopWord(p) || len(q.parts) == 64 {
 				continue
 			}
-			if stem := words.Stem(p); stem != "" && strings.HasPrefix(p, stem) {
-				p = stem
-			}
-			if !slices.Contains(parts, p) {
-				parts = append(parts, p)
+			if stem := words.Stem(p); !has(q.parts, stem) {
+				q.parts[stem] = len(q.parts)
 			}
 		}
 	})
-	return parts
+	return q
+}
+
+func has(m map[string]int, k string) bool {
+	_, ok := m[k]
+	return ok
+}
+
+// in tells which of the words text holds.
+func (q *wordSet) in(text string) (held uint64) {
+	words.Identifiers([]byte(text), func(id []byte, _ int) {
+		for _, p := range words.Parts(string(id)) {
+			if bit, ok := q.parts[words.Stem(p)]; ok {
+				held |= 1 << bit
+			}
+		}
+	})
+	return held
 }
 
 type codeLine struct {
 	at   int // lines below the first
 	text string
+	held int
 }
 
 // matching returns the n lines of text that hold most of the query's words, in order.
-func matching(text, query string, n int) []codeLine {
-	parts := queryParts(query)
-	type scored struct {
-		codeLine
-		score int
-	}
-	var lines []scored
+func (q *wordSet) matching(text string, n int) []codeLine {
+	var lines []codeLine
 	for i, line := range strings.Split(text, "\n") {
-		lower, score := strings.ToLower(line), 0
-		for _, p := range parts {
-			if strings.Contains(lower, p) {
-				score++
-			}
-		}
-		if score > 0 {
-			lines = append(lines, scored{codeLine{i, line}, score})
+		if held := bits.OnesCount64(q.in(line)); held > 0 {
+			lines = append(lines, codeLine{i, line, held})
 		}
 	}
-	sort.SliceStable(lines, func(i, j int) bool { return lines[i].score > lines[j].score })
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].held > lines[j].held })
 	lines = lines[:min(len(lines), n)]
 	sort.Slice(lines, func(i, j int) bool { return lines[i].at < lines[j].at })
-	out := make([]codeLine, len(lines))
-	for i, l := range lines {
-		out[i] = l.codeLine
-	}
-	return out
+	return lines
 }
 
 func (a *asker) prompt(ctx context.Context, o Operation) ([]Group, int, error) {
@@ -551,35 +590,27 @@ func (a *asker) prompt(ctx context.Context, o Operation) ([]Group, int, error) {
 	}
 	_, names := parse.Mentions(o.Text)
 	g := Group{Kind: Prompt, Limit: promptItems, Heading: "Code here that the prompt may be about:", Call: "chinvex context " + quote(firstLine(o.Text))}
-	matched := map[project.Path]bool{}
+	words, matched := newWordSet(o.Text), map[project.Path]bool{}
 	for _, item := range bundle.Items {
 		if item.Role != "match" {
 			continue
 		}
-		f := a.result(item.Result, o.Text, previewLines/2)
+		f := a.result(Prompt, item.Result, words, previewLines)
 		f.Passes = f.Passes || slices.Contains(names, item.Symbol)
-		matched[item.Path] = matched[item.Path] || f.Passes
+		if f.Passes {
+			matched[item.Path] = true
+		}
 		g.Facts = append(g.Facts, f)
 	}
-	for _, item := range bundle.Items {
-		if item.Role == "match" || len(matched) == 0 {
-			continue
+	for _, item := range bundle.Items { // what belongs to a match, when there is one
+		if item.Role != "match" && len(matched) > 0 {
+			g.Facts = append(g.Facts, Fact{
+				Key: key("bundle", item.Path.Repo, item.Path.Rel, item.Reason), Path: item.Path, Text: a.name(item.Path) + ": " + item.Reason,
+				Passes: item.Role == "coupled" || item.Role == "test",
+			})
 		}
-		g.Facts = append(g.Facts, Fact{
-			Key: key("bundle", item.Path.Repo, item.Path.Rel, item.Reason), Path: item.Path, Text: a.name(item.Path) + ": " + item.Reason,
-			Passes: anyTrue(matched) && strings.Contains(item.Reason, "changed together"),
-		})
 	}
 	return []Group{g}, len(bundle.Items), nil
-}
-
-func anyTrue(m map[project.Path]bool) bool {
-	for _, v := range m {
-		if v {
-			return true
-		}
-	}
-	return false
 }
 
 // places tells which definitions a failing tool's output points into.
@@ -609,10 +640,10 @@ func (a *asker) places(ctx context.Context, o Operation) ([]Group, int, error) {
 		s := symbols[best]
 		text := fmt.Sprintf("%s:%d in %s (lines %d-%d)", a.name(p.Path), p.Start, qualified(s.Scope, s.Name), s.Start, s.End)
 		if s.Signature != "" {
-			text += ": " + cut(s.Signature)
+			text += ": " + cut(s.Signature, headBytes)
 		}
 		if lines := strings.Split(string(a.read(p.Path)), "\n"); p.Start <= len(lines) {
-			text += fmt.Sprintf("\n  %d: %s", p.Start, cut(strings.TrimSpace(lines[p.Start-1])))
+			text += fmt.Sprintf("\n  %d: %s", p.Start, cut(lines[p.Start-1], lineBytes))
 		}
 		g.Facts = append(g.Facts, Fact{Key: key("place", p.Path.Rel, s.Scope, s.Name, s.Signature), Path: p.Path, Start: s.Start, End: s.End, Text: text, Passes: true})
 	}
@@ -705,18 +736,18 @@ func isNamePart(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80 && r != utf8.RuneError
 }
 
-// cut shortens one line of code.
-func cut(s string) string {
+// cut shortens one line to n bytes.
+func cut(s string, n int) string {
 	s = strings.TrimSpace(s)
-	if len(s) <= lineBytes {
+	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:lineBytes], "") + "…"
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return cut(s)
+	return cut(s, lineBytes)
 }
 
 // quote makes an argument of a shell command as the agent would type it.

@@ -62,7 +62,8 @@ func (p *pass) filter(groups []Group) map[string]int {
 func (p *pass) subtract(g *Group, f *Fact) bool {
 	switch g.Kind {
 	case Search, Find:
-		return !p.plan.Shown[f.Path] && !p.session.knows(f, p.settings.FactExpiry)
+		// Who searches for what does not stand there has not read it well enough.
+		return !p.plan.Shown[f.Path] && (len(p.plan.Shown) == 0 || !p.session.knows(f, p.settings.FactExpiry))
 	case Prompt:
 		return !p.session.knows(f, p.settings.FactExpiry)
 	}

@@ -91,7 +91,7 @@ func (a *app) printBundle(d *door.Door, b *search.Bundle) {
 	}
 	left := ""
 	if b.Cut > 0 {
-		left = fmt.Sprintf(", %s left out; --budget allows more", plural(b.Cut, "piece"))
+		left = fmt.Sprintf(", %s left out; --budget allows more", door.Plural(b.Cut, "piece"))
 	}
-	fmt.Fprintf(a.out, "\n%s\n", a.style.dim(fmt.Sprintf("%s of %s %s%s", count(b.Used), count(b.Budget), b.Unit, left)))
+	fmt.Fprintf(a.out, "\n%s\n", a.style.dim(fmt.Sprintf("%s of %s %s%s", door.Count(b.Used), door.Count(b.Budget), b.Unit, left)))
 }

@@ -89,7 +89,7 @@ func (a *app) printContexts(contexts []*project.Context, list []contextJSON) {
 		}
 		state := "not ingested yet"
 		if c := contexts[i]; !c.Ingested.IsZero() {
-			state = fmt.Sprintf("%s, %s, ingested %s", plural(w.Files, "file"), plural(w.Chunks, "chunk"), ago(c.Ingested))
+			state = fmt.Sprintf("%s, %s, ingested %s", door.Plural(w.Files, "file"), door.Plural(w.Chunks, "chunk"), door.Ago(c.Ingested))
 		}
 		fmt.Fprintf(a.out, "%s  %s\n", name, state)
 		for _, r := range w.Repos {

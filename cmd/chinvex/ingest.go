@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chinvex/chinvex/cmd/internal/door"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/index"
 	"github.com/chinvex/chinvex/search/ingest"
@@ -261,7 +261,7 @@ func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Durati
 		what string
 	}{{r.Added, "new"}, {r.Changed, "changed"}, {r.Removed, "removed"}} {
 		if x.n > 0 {
-			changes = append(changes, count(x.n)+" "+x.what)
+			changes = append(changes, door.Count(x.n)+" "+x.what)
 		}
 	}
 	what := "nothing had changed"
@@ -274,45 +274,25 @@ func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Durati
 	if r.Rebuilt {
 		what = "built anew"
 	}
-	fmt.Fprintf(a.out, "%s  %s, %s, %s\n", a.style.bold(c.Name), plural(s.LiveFiles, "file"), plural(s.LiveChunks, "chunk"), plural(s.LiveSymbols, "symbol"))
-	fmt.Fprintf(a.out, "%s in %s", what, duration(took))
+	fmt.Fprintf(a.out, "%s  %s, %s, %s\n", a.style.bold(c.Name), door.Plural(s.LiveFiles, "file"), door.Plural(s.LiveChunks, "chunk"), door.Plural(s.LiveSymbols, "symbol"))
+	fmt.Fprintf(a.out, "%s in %s", what, door.Duration(took))
 	if r.Commits > 0 {
-		fmt.Fprintf(a.out, ", history of %s", plural(r.Commits, "commit"))
+		fmt.Fprintf(a.out, ", history of %s", door.Plural(r.Commits, "commit"))
 	}
 	fmt.Fprintln(a.out)
-	if left := tally(r.LeftOut); left != "" {
+	if left := door.Tally(r.LeftOut); left != "" {
 		fmt.Fprintf(a.out, "left out: %s\n", left)
 	}
 	if s.Secrets > 0 {
-		fmt.Fprintf(a.out, "%s replaced by a marker\n", plural(s.Secrets, "secret"))
+		fmt.Fprintf(a.out, "%s replaced by a marker\n", door.Plural(s.Secrets, "secret"))
 	}
 	if a.verbose {
 		for _, st := range r.Stages {
-			a.note("%-16s %s", st.Name, duration(st.Took))
+			a.note("%-16s %s", st.Name, door.Duration(st.Took))
 		}
 	}
 	if r.Rebuilt {
 		fmt.Fprintln(a.out, a.style.dim("next: chinvex search QUERY, chinvex status"))
 	}
 	return nil
-}
-
-// tally lists counts, largest first.
-func tally(counts map[string]int) string {
-	keys := make([]string, 0, len(counts))
-	for k, n := range counts {
-		if n > 0 {
-			keys = append(keys, k)
-		}
-	}
-	sort.Slice(keys, func(i, j int) bool {
-		if counts[keys[i]] != counts[keys[j]] {
-			return counts[keys[i]] > counts[keys[j]]
-		}
-		return keys[i] < keys[j]
-	})
-	for i, k := range keys {
-		keys[i] = count(counts[k]) + " " + k
-	}
-	return strings.Join(keys, ", ")
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/chinvex/chinvex/cmd/internal/door"
 )
 
 // progress shows how far an ingest is on standard error: a bar on a terminal, plain
@@ -56,9 +58,9 @@ func (p *progress) step(stage string, done, all int) {
 		case all == 0:
 			fmt.Fprintln(p.a.err, s.doing)
 		case first:
-			fmt.Fprintf(p.a.err, "%s %s %s\n", s.doing, count(all), s.unit)
+			fmt.Fprintf(p.a.err, "%s %s %s\n", s.doing, door.Count(all), s.unit)
 		default:
-			fmt.Fprintf(p.a.err, "%s: %s of %s %s\n", s.doing, count(done), count(all), s.unit)
+			fmt.Fprintf(p.a.err, "%s: %s of %s %s\n", s.doing, door.Count(done), door.Count(all), s.unit)
 		}
 		return
 	}

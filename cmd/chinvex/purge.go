@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chinvex/chinvex/cmd/internal/door"
 	"github.com/chinvex/chinvex/project"
 )
 
@@ -31,7 +32,7 @@ func (a *app) purgeCommand() *cobra.Command {
 					FreedBytes int64  `json:"freed_bytes"`
 				}{args[0], freed})
 			case !a.quiet:
-				fmt.Fprintf(a.out, "%s is deleted, %s freed\n", a.style.bold(args[0]), bytesize(freed))
+				fmt.Fprintf(a.out, "%s is deleted, %s freed\n", a.style.bold(args[0]), door.Bytes(freed))
 			}
 			return nil
 		},

@@ -69,7 +69,7 @@ func (a *app) printRefs(d *door.Door, res *search.References) {
 	s := a.style
 	for _, def := range res.Definitions {
 		fmt.Fprintf(a.out, "%s  %s\n", s.path(fmt.Sprintf("%s:%d-%d", d.Name(def.Path), def.Start, def.End)), s.bold(door.Clean(door.Symbol(def.Scope, def.Name))))
-		fmt.Fprintf(a.out, "        %s\n", s.cut(def.Kind+"  "+strings.Join(strings.Fields(def.Signature), " "), 8))
+		fmt.Fprintf(a.out, "        %s\n", s.cut(def.Kind+"  "+door.Signature(def.Signature), 8))
 	}
 	if len(res.References) > 0 && len(res.Definitions) > 0 {
 		fmt.Fprintln(a.out)
@@ -82,6 +82,6 @@ func (a *app) printRefs(d *door.Door, res *search.References) {
 		fmt.Fprintf(a.out, "  %s\n        %s\n", s.dim("("+r.Why+")"), s.cut(r.Text, 8))
 	}
 	if more := res.Total - len(res.References); more > 0 && !a.quiet {
-		fmt.Fprintf(a.out, "\n%s\n", s.dim(fmt.Sprintf("%s of %s in %s; --limit shows more", count(len(res.References)), plural(res.Total, "use"), plural(res.Files, "file"))))
+		fmt.Fprintf(a.out, "\n%s\n", s.dim(fmt.Sprintf("%s of %s in %s; --limit shows more", door.Count(len(res.References)), door.Plural(res.Total, "use"), door.Plural(res.Files, "file"))))
 	}
 }

@@ -144,7 +144,7 @@ func (a *app) trace(t search.Trace, explain bool) {
 	if !a.verbose && !explain {
 		return
 	}
-	a.note("generation %d; candidates %s", t.Generation, tally(t.Candidates))
+	a.note("generation %d; candidates %s", t.Generation, door.Tally(t.Candidates))
 	var steps []string
 	for _, s := range t.Timings {
 		steps = append(steps, fmt.Sprintf("%s %.1f ms", s.Step, float64(s.Took.Microseconds())/1000))

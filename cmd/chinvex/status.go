@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -64,68 +60,16 @@ func (a *app) printSettings(settings []door.Setting) {
 }
 
 func (a *app) printStatus(s *door.Status) {
-	st := a.style
-	row := func(label, format string, args ...any) {
-		fmt.Fprintf(a.out, "%s %s\n", st.dim(fmt.Sprintf("%-10s", label)), fmt.Sprintf(format, args...))
+	width := 0
+	rows := s.Rows()
+	for _, r := range rows {
+		width = max(width, len(r.Label))
 	}
-	name := st.bold(s.Context)
-	if len(s.Also) > 0 {
-		name += fmt.Sprintf(" (%s claim this directory too; --context chooses)", strings.Join(s.Also, ", "))
-	}
-	row("context", "%s", name)
-	row("index", "generation %d, %s, %s", s.Generation, bytesize(diskSize(s.Index)), door.Line(s.Index))
-	row("files", "%s, %s of text, %s, %s", plural(s.Stats.LiveFiles, "file"), bytesize(s.Stats.TextBytes), plural(s.Stats.LiveChunks, "chunk"), plural(s.Stats.LiveSymbols, "symbol"))
-	if len(s.Stats.Languages) > 0 {
-		row("languages", "%s", st.cut(tally(s.Stats.Languages), 11))
-	}
-	if left := tally(s.Stats.LeftOut); left != "" {
-		row("left out", "%s", left)
-	}
-	if s.Stats.Problems > 0 {
-		row("syntax", "given up in %s, indexed as text", plural(s.Stats.Problems, "file"))
-	}
-	if s.Stats.Secrets > 0 {
-		row("secrets", "%s replaced by a marker", count(s.Stats.Secrets))
-	}
-	row("vectors", "%s %s, %d dimensions", s.Embedding.Provider, s.Embedding.Name, s.Embedding.Dimensions)
-	for _, r := range s.Repos {
-		at := r.Note
-		if r.Head != "" {
-			at = fmt.Sprintf("%.9s", r.Head)
-			if r.Branch != "" {
-				at += " on " + door.Line(r.Branch)
-			} else {
-				at += ", detached"
-			}
+	for _, r := range rows {
+		text := r.Text
+		if r.Bad {
+			text = a.style.bad(text)
 		}
-		if r.Shallow {
-			at += ", shallow"
-		}
-		if at != "" {
-			at += ", "
-		}
-		row(door.Line(r.Name), "%s%s", at, ago(time.Unix(r.IndexedAt, 0)))
-		fresh := st.good("up to date")
-		if r.Stale != "" {
-			fresh = st.bad(r.Stale)
-		}
-		row("", "%s", fresh)
-		row("", "%s", st.dim(door.Line(r.Root)))
+		fmt.Fprintf(a.out, "%s  %s\n", a.style.dim(fmt.Sprintf("%-*s", width, r.Label)), text)
 	}
-	for _, w := range s.Warnings {
-		row("warning", "%s", st.bad(door.Clean(w)))
-	}
-}
-
-// diskSize sums the files below dir in bytes.
-func diskSize(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
-	return sum
 }

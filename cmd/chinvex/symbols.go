@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,7 @@ func (a *app) symbols(ctx context.Context, file string) error {
 			front := fmt.Sprintf("%6d  %-*s  ", x.Line, kind, x.Kind)
 			name := door.Clean(door.Symbol(x.Scope, x.Name))
 			line := a.style.dim(front) + a.style.bold(name)
-			if sig := strings.Join(strings.Fields(x.Signature), " "); sig != "" && len(front)+len(name)+12 < a.style.width {
+			if sig := door.Signature(x.Signature); sig != "" && len(front)+len(name)+12 < a.style.width {
 				line += "  " + a.style.cut(sig, len(front)+len(name)+2)
 			}
 			fmt.Fprintln(a.out, line)

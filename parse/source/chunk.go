@@ -32,6 +32,10 @@ func chunk(file *File, regions []region, text []byte, l lines) []Chunk {
 	for n := range l {
 		c.blank[n+1] = len(bytes.TrimSpace(c.line(n+1))) == 0
 	}
+	c.named = make([]int, len(l)+2)
+	for i := len(file.Symbols) - 1; i >= 0; i-- {
+		c.named[file.Symbols[i].NameLine] = i + 1
+	}
 	c.divide(-1, 1, len(l), 0)
 	return c.merge()
 }
@@ -43,6 +47,7 @@ type chunker struct {
 	text    []byte
 	lines   lines
 	blank   []bool // by line
+	named   []int  // by line: index of the first symbol named there plus one, 0 for none
 	pieces  []piece
 }
 
@@ -125,11 +130,11 @@ func (c *chunker) gap(r, start, end int, header bool) {
 	c.split(p, start, end)
 }
 
-// held is the first symbol that starts within the lines, -1 for none.
+// held is the first symbol that is named within the lines, -1 for none.
 func (c *chunker) held(start, end int) int {
-	for i := range c.file.Symbols {
-		if s := &c.file.Symbols[i]; s.NameLine >= start && s.NameLine <= end {
-			return i
+	for l := start; l <= end; l++ {
+		if s := c.named[l]; s > 0 {
+			return s - 1
 		}
 	}
 	return -1

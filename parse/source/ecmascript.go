@@ -232,7 +232,7 @@ func esExported(x *extraction, i int32, s *Symbol) bool {
 		left := string(x.bytes(x.child(i, "left")))
 		return strings.HasPrefix(left, "exports.") || strings.HasPrefix(left, "module.exports")
 	}
-	for p := i; p >= 0; p = x.nodes[p].parent {
+	for p, n := i, 0; p >= 0 && n < maxClimb; p, n = x.nodes[p].parent, n+1 {
 		if x.is(p, "export_statement") {
 			return true
 		}

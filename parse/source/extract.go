@@ -66,6 +66,9 @@ func (x *extraction) walk() {
 		if x.nodes[i].symbol == errorSymbol {
 			bad = append(bad, Span{x.line(x.nodes[i].start), x.last(i)})
 		}
+		if p := x.role(x.nodes[i].parent); p != nil && p.inherit.set && x.part(p.inherit, i) {
+			x.heirs = max(x.heirs, x.nodes[i].next)
+		}
 		r := x.role(i)
 		if r == nil {
 			continue
@@ -79,9 +82,6 @@ func (x *extraction) walk() {
 			x.markLead(i)
 		}
 		if r.inherit.any && x.part(r.inherit, i) {
-			x.heirs = max(x.heirs, x.nodes[i].next)
-		}
-		if p := x.role(x.nodes[i].parent); p != nil && p.inherit.set && x.part(p.inherit, i) {
 			x.heirs = max(x.heirs, x.nodes[i].next)
 		}
 		if r.imports != nil && r.imports(x, i) {
@@ -157,7 +157,7 @@ func (x *extraction) within(i int32, types ...string) int32 {
 	if i < 0 {
 		return -1
 	}
-	for d := i; d < x.nodes[i].next; d++ {
+	for d := i; d < min(x.nodes[i].next, i+maxClimb); d++ {
 		if x.is(d, types...) {
 			return d
 		}
@@ -330,6 +330,7 @@ func (x *extraction) add(d *definition, i int32, f found, outer scope) int {
 	if s.Kind == Function && holdsMethods(outer.kind) {
 		s.Kind = Method
 	}
+	s.Name, s.Scope = strings.ToValidUTF8(s.Name, "\uFFFD"), strings.ToValidUTF8(s.Scope, "\uFFFD")
 	s.NameLine = x.line(x.nodes[at].start)
 	s.EndLine = max(x.last(i), s.NameLine)
 	s.StartLine = min(x.startLine(i), s.NameLine)
@@ -342,6 +343,10 @@ func (x *extraction) add(d *definition, i int32, f found, outer scope) int {
 func holdsMethods(k Kind) bool {
 	return k == Class || k == Struct || k == Interface || k == Trait || k == Enum
 }
+
+// maxClimb bounds the way up or through a tree that is looked at for one node, so that
+// a hostile nesting does not cost the square of its depth.
+const maxClimb = 400
 
 const maxName = 200 // bytes; longer "names" come from broken text
 
@@ -515,7 +520,9 @@ func (x *extraction) bind(i int32) bool {
 				if r.bindTop {
 					return false
 				}
-				for end = x.nodes[p].next; p >= 0 && x.nodes[p].parent > 0; p = x.nodes[p].parent {
+				end = x.nodes[p].next // outside functions: the statement
+				for n := 0; n < maxClimb && x.nodes[p].parent > 0; n++ {
+					p = x.nodes[p].parent
 					end = x.nodes[p].next
 				}
 			}
@@ -535,14 +542,14 @@ func (x *extraction) addImport(i int32, path string, names ...string) {
 	if path = strings.TrimSpace(path); path == "" || len(path) > 4*maxName {
 		return
 	}
-	x.Imports = append(x.Imports, Import{path, names, x.line(x.nodes[i].start)})
+	x.Imports = append(x.Imports, Import{strings.ToValidUTF8(path, "\uFFFD"), names, x.line(x.nodes[i].start)})
 }
 
 func join(scope, name string) string {
 	if scope == "" || name == "" {
 		return scope + name
 	}
-	if len(scope)+len(name) > 4*maxName { // broken or hostile nesting
+	if len(scope)+len(name) > 2*maxName { // broken or hostile nesting
 		return scope
 	}
 	return scope + "." + name

@@ -251,6 +251,9 @@ func rustUse(x *extraction, i int32) bool {
 			}
 			return strings.TrimSuffix(at.prefix+"::"+s, "::")
 		}
+		if len(at.prefix) > maxClimb {
+			continue
+		}
 		switch x.nodeType(at.node) {
 		case "":
 		case "scoped_use_list":

@@ -46,6 +46,7 @@ func Parse(ctx context.Context, path, language string, text []byte) (file *File)
 	if !file.Syntax {
 		regions = byLine(file, language, text, l)
 	}
+	file.Package = strings.ToValidUTF8(file.Package, "\uFFFD")
 	file.Chunks = chunk(file, regions, text, l)
 	return file
 }

@@ -106,8 +106,11 @@ func syntaxTree(ctx context.Context, g *grammar, text []byte, use func([]node)) 
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
-	if err := ctx.Err(); err != nil || limit <= 0 {
-		return errors.Join(err, context.Cause(ctx))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if limit <= 0 {
+		return context.DeadlineExceeded
 	}
 	parser := parsers.Get().(*sitter.Parser)
 	defer parsers.Put(parser)

@@ -16,6 +16,7 @@ import (
 	"github.com/chinvex/chinvex/parse/words"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
+	"github.com/chinvex/chinvex/search/embed/remote"
 	"github.com/chinvex/chinvex/search/index"
 	"github.com/chinvex/chinvex/search/vector"
 )
@@ -650,10 +651,8 @@ func (r *run) embed() error {
 func (r *run) model() (embed.Embedder, error) {
 	w := r.w
 	file := filepath.Join(w.build, index.ModelName)
-	e := r.Settings.Embedding
-	if e.Provider != embed.ProviderBuiltin {
-		return embed.New(embed.Config{Provider: e.Provider, Model: e.Model, URL: e.URL, KeyEnv: e.KeyEnv, KeyFile: e.KeyFile,
-			Dimensions: e.Dimensions, BatchSize: e.BatchSize, Timeout: time.Duration(e.TimeoutSeconds) * time.Second})
+	if r.Settings.Embedding.Provider != embed.ProviderBuiltin {
+		return Remote(r.Settings)
 	}
 	if !w.fresh {
 		return embed.OpenBuiltin(file, index.NewTokenize)
@@ -672,4 +671,12 @@ func (r *run) model() (embed.Embedder, error) {
 		return nil, err
 	}
 	return model, syncFile(file)
+}
+
+// Remote makes the client of the configured embedding server. It makes no call yet; the
+// errors are about the configuration.
+func Remote(s *project.Settings) (embed.Embedder, error) {
+	e := s.Embedding
+	return remote.New(remote.Config{Provider: e.Provider, Model: e.Model, URL: e.URL, KeyEnv: e.KeyEnv, KeyFile: e.KeyFile,
+		Dimensions: e.Dimensions, BatchSize: e.BatchSize, Timeout: time.Duration(e.TimeoutSeconds) * time.Second})
 }

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
 	"github.com/chinvex/chinvex/search/embed"
 	"github.com/chinvex/chinvex/search/index"
+	"github.com/chinvex/chinvex/search/ingest"
 )
 
 // Place is where a question is asked.
@@ -22,6 +22,9 @@ type Place struct {
 	Home    string // value of --home, "" for the default
 	Context string // name or alias, "" for the context that claims Dir
 	Dir     string // absolute
+	// FromRoot makes Path try a repository's root before Dir: a model gives back the
+	// paths that it was shown.
+	FromRoot bool
 }
 
 // Door is the way to one context's index.
@@ -37,7 +40,7 @@ type Door struct {
 	// Faulty holds what Resolve refused; the values in force stand without it.
 	Faulty error
 
-	dir string
+	place Place
 }
 
 // Find finds the context that is meant. It makes nothing. Errors wrap
@@ -47,7 +50,7 @@ func Find(p Place) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{Home: home, dir: p.Dir}
+	d := &Door{Home: home, place: p}
 	claim, claimErr := home.Claiming(p.Dir)
 	if p.Context == "" {
 		if claimErr != nil {
@@ -86,9 +89,7 @@ func (d *Door) Open() (*search.Engine, error) {
 }
 
 func (d *Door) remote() (embed.Embedder, error) {
-	e := d.Settings.Embedding
-	return embed.New(embed.Config{Provider: e.Provider, Model: e.Model, URL: e.URL, KeyEnv: e.KeyEnv, KeyFile: e.KeyFile,
-		Dimensions: e.Dimensions, BatchSize: e.BatchSize, Timeout: time.Duration(e.TimeoutSeconds) * time.Second})
+	return ingest.Remote(&d.Settings.Settings)
 }
 
 // Unusable tells whether an error says that there is no context or no index that
@@ -120,11 +121,11 @@ func (d *Door) Path(arg string) (project.Path, error) {
 			}
 		}
 	}
-	if d.Here != "" {
-		abs := filepath.Join(d.dir, arg)
-		if _, err := os.Lstat(abs); err == nil {
-			return d.pathOf(abs, arg)
-		}
+	fromDir := filepath.Join(d.place.Dir, arg)
+	_, err := os.Lstat(fromDir)
+	exists := err == nil && d.Here != ""
+	if exists && !d.place.FromRoot {
+		return d.pathOf(fromDir, arg)
 	}
 	order := d.Repos
 	if r, ok := d.repo(d.Here); ok {
@@ -136,6 +137,9 @@ func (d *Door) Path(arg string) (project.Path, error) {
 				return p, nil
 			}
 		}
+	}
+	if exists {
+		return d.pathOf(fromDir, arg)
 	}
 	if len(order) > 0 {
 		if p, ok := project.NewPath(order[0].Name, arg); ok {

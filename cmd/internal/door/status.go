@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/project"
@@ -16,6 +20,7 @@ type Status struct {
 	Context    string       `json:"context"`
 	Also       []string     `json:"also,omitempty"` // other contexts that claim the directory
 	Index      string       `json:"index"`          // directory
+	DiskBytes  int64        `json:"disk_bytes"`
 	Generation int64        `json:"generation"`
 	Embedding  embed.Model  `json:"embedding"`
 	Stats      index.Stats  `json:"stats"`
@@ -53,7 +58,7 @@ func NewStatus(ctx context.Context, d *Door) (*Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("context %s: %w", d.Context.Name, err)
 	}
-	s := &Status{Context: d.Context.Name, Also: d.Also, Index: d.Context.IndexDir(), Generation: m.Generation, Embedding: m.Embedding, Stats: m.Stats, Warnings: d.Settings.Warnings}
+	s := &Status{Context: d.Context.Name, Also: d.Also, Index: d.Context.IndexDir(), DiskBytes: diskSize(d.Context.IndexDir()), Generation: m.Generation, Embedding: m.Embedding, Stats: m.Stats, Warnings: d.Settings.Warnings}
 	if d.Faulty != nil {
 		s.Warnings = append(s.Warnings, d.Faulty.Error())
 	}
@@ -107,6 +112,80 @@ func stale(ctx context.Context, r project.Repository, known index.Repo) string {
 		return fmt.Sprintf("%d files with uncommitted changes, %d when it was indexed; run `chinvex ingest`", len(modified), known.Dirty)
 	}
 	return ""
+}
+
+// Row is one line of a status for a reader.
+type Row struct {
+	Label, Text string
+	Bad         bool
+}
+
+// Rows writes a status out, without colour.
+func (s *Status) Rows() []Row {
+	var rows []Row
+	add := func(label, format string, args ...any) {
+		rows = append(rows, Row{Label: label, Text: fmt.Sprintf(format, args...)})
+	}
+	add("context", "%s", s.Context)
+	if len(s.Also) > 0 {
+		add("also", "%s claim this directory too; --context chooses", strings.Join(s.Also, ", "))
+	}
+	add("index", "generation %d, %s on disk, %s", s.Generation, Bytes(s.DiskBytes), Line(s.Index))
+	add("files", "%s, %s of text", Plural(s.Stats.LiveFiles, "file"), Bytes(s.Stats.TextBytes))
+	add("pieces", "%s, %s", Plural(s.Stats.LiveChunks, "chunk"), Plural(s.Stats.LiveSymbols, "symbol"))
+	add("languages", "%s", Tally(s.Stats.Languages))
+	if left := Tally(s.Stats.LeftOut); left != "" {
+		add("left out", "%s", left)
+	}
+	if s.Stats.Problems > 0 {
+		add("syntax", "given up in %s, indexed as text", Plural(s.Stats.Problems, "file"))
+	}
+	if s.Stats.Secrets > 0 {
+		add("secrets", "%s replaced by a marker", Count(s.Stats.Secrets))
+	}
+	add("vectors", "%s %s, %d dimensions", s.Embedding.Provider, s.Embedding.Name, s.Embedding.Dimensions)
+	for _, r := range s.Repos {
+		var at []string
+		if r.Head != "" {
+			at = append(at, fmt.Sprintf("%.9s", r.Head))
+			if r.Branch != "" {
+				at[0] += " on " + Line(r.Branch)
+			} else {
+				at = append(at, "detached")
+			}
+		}
+		for _, what := range []string{r.Note, map[bool]string{true: "shallow"}[r.Shallow]} {
+			if what != "" {
+				at = append(at, what)
+			}
+		}
+		if r.IndexedAt > 0 {
+			at = append(at, "indexed "+Ago(time.Unix(r.IndexedAt, 0)))
+		}
+		add(Line(r.Name), "%s", strings.Join(append(at, Line(r.Root)), ", "))
+		if r.Stale != "" {
+			rows = append(rows, Row{"", r.Stale, true})
+		} else {
+			add("", "up to date")
+		}
+	}
+	for _, w := range s.Warnings {
+		rows = append(rows, Row{"warning", Clean(w), true})
+	}
+	return rows
+}
+
+// diskSize sums the files below dir in bytes.
+func diskSize(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
 }
 
 func oneSentence(err error) string { return Clean(err.Error()) }

@@ -37,6 +37,12 @@ func Symbol(scope, name string) string {
 	return scope + "." + name
 }
 
+// Signature writes a signature on one line.
+func Signature(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return strings.NewReplacer("( ", "(", ", )", ")", " )", ")").Replace(s)
+}
+
 // SnippetLine is one line of an excerpt.
 type SnippetLine struct {
 	Number int
@@ -50,7 +56,7 @@ func Excerpt(r search.Result, query string, n int) []SnippetLine {
 	var out []SnippetLine
 	from := 0
 	if at := nameLine(lines, r.Symbol); at >= 0 && r.Signature != "" {
-		out = append(out, SnippetLine{r.Start + at, indent(lines[at]) + strings.Join(strings.Fields(r.Signature), " ")})
+		out = append(out, SnippetLine{r.Start + at, indent(lines[at]) + Signature(r.Signature)})
 		from, n = signatureEnd(lines, at), n-1
 	}
 	words := strings.FieldsFunc(strings.ToLower(query), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' })

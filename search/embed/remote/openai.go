@@ -1,7 +1,8 @@
-package embed
+package remote
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -81,7 +82,7 @@ func (f *floats) UnmarshalJSON(data []byte) error {
 	}
 	*f = make(floats, len(raw)/4)
 	for i := range *f {
-		(*f)[i] = math.Float32frombits(le32(raw, 4*i))
+		(*f)[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package embed
+package remote
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/chinvex/chinvex/search/embed"
 )
 
 const testKey = "sk-test-0123456789"
@@ -62,7 +64,7 @@ func openAIAnswer(w io.Writer, c call) {
 }
 
 // connect returns the embedder with pauses that suit a test.
-func connect(t *testing.T, cfg Config) Embedder {
+func connect(t *testing.T, cfg Config) embed.Embedder {
 	t.Helper()
 	if cfg.Model == "" {
 		cfg.Model = "m"
@@ -121,7 +123,7 @@ func TestOpenAI(t *testing.T) {
 		if !slices.Equal(sizes, []int{2, 2, 1}) {
 			t.Errorf("batches %v", sizes)
 		}
-		if m := e.Model(); m != (Model{"openai", "m", 3}) {
+		if m := e.Model(); m != (embed.Model{Provider: "openai", Name: "m", Dimensions: 3}) {
 			t.Error(m)
 		}
 	}

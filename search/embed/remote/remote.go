@@ -1,4 +1,7 @@
-package embed
+// Package remote asks an embedding server: one file a protocol, everything that they
+// share (retries, time-outs, limits, the key) here. It is apart from package embed
+// because net/http costs every process that links it, and hooks never ask a server.
+package remote
 
 import (
 	"bytes"
@@ -18,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/chinvex/chinvex/search/embed"
 )
 
 // Config says how to reach a remote provider. Zero values mean the defaults.
@@ -48,7 +53,7 @@ const (
 // random pauses or the pause that the server asks for. The key is sent to the host of
 // the URL only and never appears in an error. Without Config.Dimensions the Model has 0
 // dimensions until the first text has been embedded.
-func New(cfg Config) (Embedder, error) {
+func New(cfg Config) (embed.Embedder, error) {
 	var api protocol
 	switch cfg.Provider {
 	case "openai":
@@ -161,8 +166,8 @@ type remote struct {
 	dims   atomic.Int64  // 0 until known
 }
 
-func (r *remote) Model() Model {
-	return Model{Provider: r.cfg.Provider, Name: r.cfg.Model, Dimensions: int(r.dims.Load())}
+func (r *remote) Model() embed.Model {
+	return embed.Model{Provider: r.cfg.Provider, Name: r.cfg.Model, Dimensions: int(r.dims.Load())}
 }
 
 // Embed sends as many calls as the texts need, one after the other.
