@@ -20,6 +20,7 @@ import (
 	"github.com/chinvex/chinvex/parse/words"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
+	"github.com/chinvex/chinvex/search/index"
 )
 
 // What an operation shows at most. An agent reads all of it, so it is little.
@@ -164,6 +165,9 @@ func (a *asker) changed(ctx context.Context, o Operation) ([]Group, int, error) 
 		if len(groups) == changedSymbols {
 			break
 		}
+		if s.files == 0 || s.files > commonName {
+			continue
+		}
 		query := search.RefsQuery{Name: s.Name, File: o.Path, Limit: changedUses, Exclude: []search.LineRange{{Path: o.Path, Start: s.Start, End: s.End}}}
 		if s.removed { // the file's own uses are read from the disk: the edit may have changed them
 			query.Exclude[0] = search.LineRange{Path: o.Path}
@@ -226,6 +230,11 @@ func (a *asker) read(file project.Path) []byte {
 	return text
 }
 
+// commonName is the number of files that use a name above which the uses are not looked
+// at: a name like "new" or "get" means another thing in each, and judging them all takes
+// longer than an answer may.
+const commonName = 150
+
 // refs asks for uses of a file's symbol and keeps the likely ones. That a name has one
 // definition says nothing when other files define it too.
 func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.References, error) {
@@ -233,11 +242,10 @@ func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.Reference
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.engine.Refs(ctx, search.RefsQuery{Name: q.Name, Limit: 1})
+	elsewhere, err := a.definedElsewhere(q.Name, q.File)
 	if err != nil {
 		return nil, err
 	}
-	elsewhere := slices.ContainsFunc(all.Definitions, func(d search.Definition) bool { return d.Path != q.File })
 	n := len(found.References)
 	found.References = slices.DeleteFunc(found.References, func(r search.Reference) bool {
 		return r.Likelihood < leastLikely || elsewhere && r.Why == "the only definition of that name"
@@ -246,6 +254,16 @@ func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.Reference
 		found.Total = len(found.References)
 	}
 	return found, nil
+}
+
+func (a *asker) definedElsewhere(name string, file project.Path) (bool, error) {
+	const most = 50
+	reader := a.engine.Reader()
+	symbols, err := reader.SymbolsNamed(name, false, most)
+	return slices.ContainsFunc(symbols, func(s index.Symbol) bool {
+		row, live := reader.Files.Row(s.File)
+		return live && s.Kind != "section" && reader.Files.At(row).Path != file
+	}), err
 }
 
 // touchedBy returns the innermost symbols whose lines an edit changed.
@@ -369,7 +387,7 @@ func (a *asker) uses(ctx context.Context, o Operation) ([]Group, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if files > 0 {
+		if files > 0 && files <= commonName {
 			keySymbols = append(keySymbols, touched{Definition: s, files: files})
 		}
 	}

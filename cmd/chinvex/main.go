@@ -140,7 +140,7 @@ func (a *app) root() *cobra.Command {
 	cobra.AddTemplateFunc("globals", globalUsages)
 	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.contextCommand(), a.relatedCommand(), a.refsCommand(), a.symbolsCommand(),
-		a.statusCommand(), a.contextsCommand(), a.purgeCommand(), a.refreshCommand(), a.mcpCommand(), a.versionCommand())
+		a.statusCommand(), a.doctorCommand(), a.tryCommand(), a.hookCommand(), a.contextsCommand(), a.purgeCommand(), a.refreshCommand(), a.mcpCommand(), a.versionCommand())
 	return root
 }
 

@@ -36,7 +36,7 @@ func ecmaScript(language func() *sitter.Language, typed, jsx bool) *grammar {
 		binds:      []string{"formal_parameters", "arrow_function.parameter", "catch_clause.parameter", "for_in_statement.left", "assignment_pattern.left"},
 		bindsLocal: []string{"variable_declarator.name"},
 		patterns:   []string{"object_pattern", "array_pattern", "rest_pattern", "pair_pattern", "assignment_pattern"},
-		ignore:     []string{"pair.key", "labeled_statement.label", "function_expression.name"},
+		ignore:     []string{"pair.key", "variable_declarator.name", "labeled_statement.label", "function_expression.name"},
 		builtins: "undefined null true false this super arguments console log Object Array String Number Boolean Promise Map Set Symbol JSON Math Date Error RegExp " +
 			"window document globalThis process require module exports length push toString prototype constructor any unknown never string number boolean void object " +
 			"Record Partial Readonly Pick Omit ReturnType describe it expect test div span",

@@ -483,7 +483,9 @@ func (x *extraction) reference(i int32, r *role) {
 		return
 	}
 	if x.g.dotted {
-		b = b[bytes.LastIndexByte(b, '.')+1:]
+		if b = b[bytes.LastIndexByte(b, '.')+1:]; len(b) == 0 {
+			return
+		}
 	}
 	x.refer(x.intern(b), x.line(n.start), kind)
 }

@@ -115,7 +115,7 @@ var grammars = map[string]*grammar{
 		bindsLocal: []string{"assignment.left", "for_statement.left", "global_statement"},
 		patterns:   []string{"pattern_list", "tuple_pattern", "list_pattern"},
 		ignore:     []string{"keyword_argument.name"},
-		builtins: "self cls None True False print len range str int float bool list dict set tuple bytes object type super isinstance issubclass enumerate zip " +
+		builtins: "metaclass self cls None True False print len range str int float bool list dict set tuple bytes object type super isinstance issubclass enumerate zip " +
 			"getattr setattr hasattr property staticmethod classmethod repr sorted iter next any all min max sum abs id open map filter callable _ __name__ __file__ " +
 			"Exception ValueError TypeError KeyError AttributeError RuntimeError",
 		exported: func(x *extraction, i int32, s *Symbol) bool {

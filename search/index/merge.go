@@ -44,7 +44,7 @@ func Merge(dir, name string, from []Segment, keep func(id uint32) bool) (Segment
 	if _, _, err := plugin.Merge(segments, drops, base+".zap", nil, nil); err != nil {
 		return Segment{}, fmt.Errorf("cannot merge posting segments into %s: %w", name, err)
 	}
-	if err := writeSynced(base+".ids", ids); err != nil {
+	if err := writeFile(base+".ids", ids, true); err != nil {
 		return Segment{}, err
 	}
 	return Segment{Name: name, Docs: uint32(len(ids) / 4), Kind: from[0].Kind}, nil

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 
 	bleve "github.com/blevesearch/bleve_index_api"
@@ -84,9 +85,9 @@ func (w *SegmentWriter) Add(id uint32, terms map[string]uint64) {
 // Len is the number of documents added.
 func (w *SegmentWriter) Len() int { return len(w.docs) }
 
-// Write writes dir/name.zap and dir/name.ids and empties the writer. Both are synced
-// to disk. A writer without documents writes nothing and returns a zero Segment.
-func (w *SegmentWriter) Write(dir, name string) (Segment, error) {
+// Write writes dir/name.zap and dir/name.ids and empties the writer; with sync both are
+// on the disk when it returns. A writer without documents writes nothing and returns a zero Segment.
+func (w *SegmentWriter) Write(dir, name string, sync bool) (Segment, error) {
 	n := len(w.docs)
 	if n == 0 {
 		return Segment{}, nil
@@ -101,11 +102,11 @@ func (w *SegmentWriter) Write(dir, name string) (Segment, error) {
 	if err := os.Remove(base + ".zap"); err != nil && !os.IsNotExist(err) {
 		return Segment{}, fmt.Errorf("cannot replace %s.zap: %w", base, err)
 	}
-	if err := seg.(segment.UnpersistedSegment).Persist(base + ".zap"); err != nil {
+	if err := persist(seg, base+".zap", sync); err != nil {
 		return Segment{}, fmt.Errorf("cannot write %s.zap: %w; free disk space and run the command again", base, err)
 	}
 	_ = seg.Close()
-	if err := writeSynced(base+".ids", w.ids); err != nil {
+	if err := writeFile(base+".ids", w.ids, sync); err != nil {
 		return Segment{}, err
 	}
 	w.docs, w.ids = nil, nil
@@ -114,11 +115,27 @@ func (w *SegmentWriter) Write(dir, name string) (Segment, error) {
 
 func segmentPath(dir, name string) string { return dir + string(os.PathSeparator) + name }
 
-func writeSynced(path string, data []byte) error {
+// persist writes a segment; zap's own Persist always waits for the disk.
+func persist(seg segment.Segment, path string, sync bool) error {
+	if sync {
+		return seg.(segment.UnpersistedSegment).Persist(path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = seg.(io.WriterTo).WriteTo(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func writeFile(path string, data []byte, sync bool) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err == nil {
 		_, err = f.Write(data)
-		if err == nil {
+		if err == nil && sync {
 			err = f.Sync()
 		}
 		if e := f.Close(); err == nil {

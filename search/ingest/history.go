@@ -169,7 +169,7 @@ func (w *writer) addHistory(repo, prefix string, commits []git.Commit, depth int
 		}
 	}
 	name := w.segmentName()
-	seg, err := subjects.Write(w.build, name)
+	seg, err := subjects.Write(w.build, name, true)
 	if err != nil {
 		return err
 	}

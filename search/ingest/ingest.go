@@ -4,7 +4,6 @@ package ingest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -185,7 +184,7 @@ func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
 		r.report.Generation, r.report.LeftOut, r.report.Stats = m.Generation, m.Stats.LeftOut, m.Stats
 		return nil
 	}
-	if r.w, err = openWriter(dir, m, generation, Engine); err != nil {
+	if r.w, err = openWriter(dir, m, generation, false); err != nil {
 		return err
 	}
 	defer r.w.abort()
@@ -531,7 +530,7 @@ func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, err
 		r.report.Generation, r.report.Stats = m.Generation, m.Stats
 		return &r.report, nil
 	}
-	if r.w, err = openWriter(dir, m, m.Generation+1, Engine); err != nil {
+	if r.w, err = openWriter(dir, m, m.Generation+1, true); err != nil {
 		return nil, err
 	}
 	defer r.w.abort()
@@ -575,14 +574,6 @@ func (r *run) planPaths(dir string, m *index.Manifest, p *plan, paths []project.
 		}
 	}
 	return nil
-}
-
-func marshalManifest(m *index.Manifest) ([]byte, error) {
-	data, err := json.MarshalIndent(m, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the manifest: %w", err)
-	}
-	return append(data, '\n'), nil
 }
 
 // embed makes the vectors of the chunks that this generation added.

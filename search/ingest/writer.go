@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,6 +62,12 @@ type writer struct {
 
 	chunkTab, vectors, sketches *os.File
 
+	// hasty publishes before everything is on the disk and syncs afterwards: an edit is
+	// to be seen at once. Only a power cut in between, some milliseconds, can damage the
+	// index, and then the next ingest builds it anew.
+	hasty bool
+	late  []string // files to sync after publishing
+
 	docs      *index.SegmentWriter
 	building  chan struct{} // a token while a segment is built in the background
 	built     chan segmentResult
@@ -78,8 +85,8 @@ type segmentResult struct {
 }
 
 // openWriter starts the next generation after m, or a first one when m is nil.
-func openWriter(dir string, m *index.Manifest, generation int64, engine string) (w *writer, err error) {
-	w = &writer{dir: dir, previous: m, fresh: m == nil, files: map[uint32]index.FileRow{},
+func openWriter(dir string, m *index.Manifest, generation int64, hasty bool) (w *writer, err error) {
+	w = &writer{dir: dir, previous: m, fresh: m == nil, hasty: hasty, files: map[uint32]index.FileRow{},
 		docs: index.NewSegmentWriter(index.ChunkSegment), building: make(chan struct{}, 1), built: make(chan segmentResult, 64), names: map[string]int64{}}
 	defer func() {
 		if err != nil {
@@ -97,7 +104,7 @@ func openWriter(dir string, m *index.Manifest, generation int64, engine string) 
 		w.next.Segments = append([]index.Segment(nil), m.Segments...)
 		w.next.Repos = append([]index.Repo(nil), m.Repos...)
 	}
-	w.next.Format, w.next.Engine, w.next.Generation = index.Format, engine, generation
+	w.next.Format, w.next.Engine, w.next.Generation = index.Format, Engine, generation
 	w.build = filepath.Join(dir, w.next.Build)
 	if w.fresh {
 		if err = os.Mkdir(w.build, 0o700); err != nil {
@@ -114,6 +121,10 @@ func openWriter(dir string, m *index.Manifest, generation int64, engine string) 
 		return w, fmt.Errorf("cannot open rows.db: %w", err)
 	}
 	pragmas := []string{"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA cache_size=-65536", "PRAGMA temp_store=MEMORY"}
+	if w.hasty {
+		pragmas[1] = "PRAGMA synchronous=NORMAL" // a commit does not wait for the disk
+		w.late = append(w.late, filepath.Join(w.build, index.RowsName+"-wal"))
+	}
 	if w.fresh {
 		// Nobody reads a build before its manifest is there, and a crash throws it away.
 		pragmas = []string{"PRAGMA page_size=8192", "PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "PRAGMA cache_size=-65536", "PRAGMA temp_store=MEMORY", "PRAGMA locking_mode=EXCLUSIVE"}
@@ -445,7 +456,7 @@ func (w *writer) flushSegment() error {
 	w.building <- struct{}{}
 	w.pending++
 	go func() {
-		seg, err := docs.Write(w.build, name)
+		seg, err := docs.Write(w.build, name, !w.hasty)
 		<-w.building
 		w.built <- segmentResult{at, seg, err}
 	}()
@@ -467,6 +478,9 @@ func (w *writer) waitSegments() error {
 			continue
 		}
 		w.segments[r.at] = r.seg
+		if w.hasty && r.seg.Docs > 0 {
+			w.late = append(w.late, filepath.Join(w.build, r.seg.Name+".zap"), filepath.Join(w.build, r.seg.Name+".ids"))
+		}
 	}
 	return failed
 }
@@ -557,13 +571,12 @@ func (w *writer) publish() error {
 	for _, r := range w.files {
 		rows = append(rows, r)
 	}
-	files := filepath.Join(w.build, index.FilesName(w.next.Generation))
-	if err := writeSynced(files, index.EncodeFiles(rows, w.next.Files)); err != nil {
+	if err := w.write(index.FilesName(w.next.Generation), index.EncodeFiles(rows, w.next.Files)); err != nil {
 		return err
 	}
 	for _, f := range []*os.File{w.chunkTab, w.vectors, w.sketches} {
-		if err := f.Sync(); err != nil {
-			return fmt.Errorf("cannot write %s: %w; free disk space and run the command again", f.Name(), err)
+		if err := w.sync(f.Name()); err != nil {
+			return err
 		}
 	}
 	if err := w.tx.Commit(); err != nil {
@@ -582,13 +595,36 @@ func (w *writer) publish() error {
 			return err
 		}
 	}
-	if err := writeManifest(w.dir, &w.next); err != nil {
+	if err := w.writeManifest(); err != nil {
 		return err
 	}
 	w.fresh = false // the build belongs to readers now: abort must not remove it
 	w.closeFiles()
 	w.sweep()
+	for _, path := range w.late {
+		if err := syncFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
+}
+
+// write writes a file of the build.
+func (w *writer) write(name string, data []byte) error {
+	path := filepath.Join(w.build, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("cannot write %s: %w; free disk space and run the command again", path, err)
+	}
+	return w.sync(path)
+}
+
+// sync puts a file on the disk, now or, in haste, after publishing.
+func (w *writer) sync(path string) error {
+	if w.hasty {
+		w.late = append(w.late, path)
+		return nil
+	}
+	return syncFile(path)
 }
 
 // sweep deletes what the manifest in force does not name. A reader that is opening an
@@ -597,7 +633,7 @@ func (w *writer) sweep() {
 	entries, _ := os.ReadDir(w.dir)
 	for _, e := range entries {
 		build := e.IsDir() && strings.HasPrefix(e.Name(), "b") && e.Name() != w.next.Build
-		manifest := strings.HasPrefix(e.Name(), ".meta.json.") // of a writer that died before its rename
+		manifest := strings.HasPrefix(e.Name(), manifestTemp) // of a writer that died before its rename
 		if build || manifest {
 			_ = os.RemoveAll(filepath.Join(w.dir, e.Name()))
 		}
@@ -615,23 +651,30 @@ func (w *writer) sweep() {
 	}
 }
 
-func writeManifest(dir string, m *index.Manifest) error {
-	data, err := marshalManifest(m)
+// writeManifest publishes.
+func (w *writer) writeManifest() error {
+	data, err := json.MarshalIndent(&w.next, "", " ")
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot encode the manifest: %w", err)
 	}
-	if err := project.WriteFileAtomic(index.ManifestPath(dir), data, 0o600); err != nil {
+	path := index.ManifestPath(w.dir)
+	if !w.hasty {
+		err = project.WriteFileAtomic(path, data, 0o600)
+	} else {
+		temp := filepath.Join(w.dir, manifestTemp+"hasty") // under the lock nobody else writes this name
+		if err = os.WriteFile(temp, data, 0o600); err == nil {
+			err = os.Rename(temp, path)
+		}
+		w.late = append(w.late, path)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot publish the index: %w; free disk space and run the command again", err)
 	}
 	return nil
 }
 
-func writeSynced(path string, data []byte) error {
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return fmt.Errorf("cannot write %s: %w; free disk space and run the command again", path, err)
-	}
-	return syncFile(path)
-}
+// manifestTemp begins the names under which a manifest is written before its rename.
+const manifestTemp = ".meta.json."
 
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chinvex/chinvex/dispatch"
+	"github.com/chinvex/chinvex/project"
+)
+
+func (a *app) hookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hook [EVENT]",
+		Short: "Answer one tool event of a coding agent (chinvex-hook starts faster)",
+		Long: `Read one tool event of a coding agent from standard input and print what it should know,
+or nothing. The event's name is in its JSON; an argument is ignored. It never fails: a
+fault is a line in the context's logs. The program chinvex-hook does the same and starts
+faster.`,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{globals: "home"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := project.OpenHome(a.home)
+			if err != nil {
+				return nil // the agent cannot help it
+			}
+			dispatch.Run(cmd.Context(), a.in, a.out, dispatch.Env{Home: home, ProjectDir: os.Getenv("CLAUDE_PROJECT_DIR")})
+			return nil
+		},
+	}
+}
