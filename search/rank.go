@@ -19,7 +19,7 @@ const (
 	bm25K1        = 1.5
 	bodyWeight    = 1.0
 	bodyB         = 0.75
-	commentWeight = 1.0
+	commentWeight = 0.5
 	commentB      = 0.5
 	nameWeight    = 1.0
 	stemWeight    = 4.0
@@ -36,14 +36,14 @@ const (
 	semanticNearest = 200  // of them at most by cosine alone
 	subjectShare    = 0.15 // commits whose subject matches, to the files that they touched
 
-	coherenceBoost  = 0.2
+	coherenceBoost  = 0.5
 	definesBoost    = 3.0 // the chunk defines the queried symbol
 	definesOwnFile  = 2.0 // factor: and the file is named after it
 	definesFolded   = 0.3 // factor: the names differ in case
 	definesScope    = 1.5 // factor: and the scope that the query names is right
 	stemIsSymbol    = 0.5
 	sentenceDefines = 0.25
-	stemCoverage    = 2.0
+	stemCoverage    = 1.0
 	dirCoverage     = 0.5
 	queryCoverage   = 0.1
 
