@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/chinvex/chinvex/claude"
@@ -103,10 +104,14 @@ func (a *asker) ask(ctx context.Context, o Operation) (groups []Group, candidate
 
 // name prints a path: relative to the repository, with its name when it is another one.
 func (a *asker) name(p project.Path) string {
+	name := p.Rel
 	if p.Repo != a.repo.Name {
-		return "[" + p.Repo + "] " + p.Rel
+		name = p.Repo + ":" + p.Rel
 	}
-	return p.Rel
+	if strings.ContainsFunc(name, unicode.IsControl) { // it would begin a line of its own
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func (a *asker) related(ctx context.Context, o Operation) ([]Group, int, error) {
@@ -238,6 +243,8 @@ const commonName = 150
 // refs asks for uses of a file's symbol and keeps the likely ones. That a name has one
 // definition says nothing when other files define it too.
 func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.References, error) {
+	limit := q.Limit
+	q.Limit *= 2 // some are left out below
 	found, err := a.engine.Refs(ctx, q)
 	if err != nil {
 		return nil, err
@@ -253,6 +260,15 @@ func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.Reference
 	if len(found.References) < n { // the best come first, so the rest is no likelier
 		found.Total = len(found.References)
 	}
+	// Where a file uses a name, its import says nothing more.
+	used := map[project.Path]bool{}
+	for _, r := range found.References {
+		used[r.Path] = used[r.Path] || r.Kind != "import"
+	}
+	n = len(found.References)
+	found.References = slices.DeleteFunc(found.References, func(r search.Reference) bool { return r.Kind == "import" && used[r.Path] })
+	found.Total -= n - len(found.References)
+	found.References = found.References[:min(len(found.References), limit)]
 	return found, nil
 }
 
@@ -553,7 +569,7 @@ func newWordSet(query string) *wordSet {
 	q := &wordSet{query, map[string]int{}}
 	words.Identifiers([]byte(query), func(id []byte, _ int) {
 		for _, p := range words.Parts(string(id)) {
-			if len(p) < 2 || words.IsStopWord(p) || len(q.parts) == 64 {
+			if len(p) < 2 || words.IsStopWord(p) || slices.Contains(keywords, p) || len(q.parts) == 64 {
 				continue
 			}
 			if stem := words.Stem(p); !has(q.parts, stem) {
@@ -567,6 +583,13 @@ func newWordSet(query string) *wordSet {
 func has(m map[string]int, k string) bool {
 	_, ok := m[k]
 	return ok
+}
+
+// keywords say what sort of thing is looked for, and every file holds them.
+var keywords = []string{
+	"async", "class", "const", "def", "enum", "export", "fn", "from", "func", "function", "impl", "import", "interface",
+	"let", "mod", "module", "mut", "new", "package", "private", "pub", "public", "return", "self", "static", "struct",
+	"this", "trait", "type", "use", "var", "void",
 }
 
 // in tells which of the words text holds.

@@ -1,11 +1,11 @@
 package dispatch
 
 import (
-	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -430,43 +430,36 @@ func (s *site) rel(dir string) (rel string, ok bool) {
 	return rel, rel != ".."
 }
 
-// planOwn lets the ledger learn what our own tools have told the agent.
+// planOwn lets the ledger learn what our own tools have told the agent: places at the
+// beginning of lines, "path:start-end" or "path:line".
 func (s *site) planOwn(p *Plan) {
 	_, answer, ok := s.event.OwnTool()
 	if !ok {
 		return
 	}
 	const most = 50
-	learn := func(rel string, start, end int) {
+	for line := range strings.SplitSeq(answer, "\n") {
+		rel, start, end := ownPlace(line)
 		if f, ok := project.NewPath(s.repo.Name, rel); ok && start > 0 && len(p.Learned) < most {
 			p.Learned = append(p.Learned, Place{f, start, max(start, end)})
 		}
 	}
-	var doc any
-	if json.Unmarshal([]byte(answer), &doc) != nil {
-		for _, l := range parse.Locations(answer) {
-			learn(l.Path, l.Line, l.Line)
+}
+
+// ownPlace reads the place that a line begins with; start is 0 when it begins with none.
+func ownPlace(line string) (rel string, start, end int) {
+	for at, c := range line {
+		if c != ':' || at == 0 || line[0] == ' ' {
+			continue
 		}
-		return
-	}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, x := range v {
-				walk(x)
-			}
-		case map[string]any:
-			rel, _ := v["path"].(string)
-			start, _ := v["start"].(float64)
-			end, _ := v["end"].(float64)
-			learn(rel, int(start), int(end))
-			for _, key := range []string{"results", "items"} {
-				walk(v[key])
-			}
+		lines, _, _ := strings.Cut(line[at+1:], " ")
+		first, last, _ := strings.Cut(lines, "-")
+		if start, _ = strconv.Atoi(first); start > 0 {
+			end, _ = strconv.Atoi(last)
+			return line[:at], start, end
 		}
 	}
-	walk(doc)
+	return "", 0, 0
 }
 
 func (s *site) planPrompt(p *Plan) {

@@ -40,3 +40,6 @@ func (p Path) Less(q Path) bool {
 
 // IsZero tells whether p names nothing.
 func (p Path) IsZero() bool { return p.Rel == "" }
+
+// Version is the program's, as manifests, the MCP server and `chinvex version` name it.
+const Version = "0.1.0"

@@ -128,8 +128,8 @@ func identifiers(text string) []string {
 	seen := map[string]bool{}
 	fields := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;!?\"", r) })
 	for i, f := range fields {
-		marked := strings.HasPrefix(f, "`") || strings.HasSuffix(f, "()")
-		name, _ := asSymbol(strings.Trim(f, "`'()[]{}.:"))
+		name, scope := asSymbol(strings.Trim(f, "`'()[]{}.:"))
+		marked := strings.HasPrefix(f, "`") || strings.HasSuffix(f, "()") || isIdentifier(scope) && len(scope) > 1
 		if name == "" || len(name) < 3 || seen[name] {
 			continue
 		}

@@ -65,7 +65,7 @@ func (a *app) bundle(ctx context.Context, q search.ContextQuery) error {
 			a.printBundle(d, b)
 		}
 		if len(b.Items) == 0 {
-			return negative("nothing found" + because(b.Trace))
+			return negative("nothing found")
 		}
 		return nil
 	})
@@ -79,11 +79,13 @@ func (a *app) printBundle(d *door.Door, b *search.Bundle) {
 		a.printPlace(d, item.Result)
 		fmt.Fprintf(a.out, "        %s\n", a.style.dim(a.style.cut(item.Role+": "+item.Reason, 8)))
 		if item.Text != "" {
-			var lines []door.SnippetLine
 			for n, l := range strings.Split(item.Text, "\n") {
-				lines = append(lines, door.SnippetLine{Number: item.Start + n, Text: l})
+				number, text := fmt.Sprintf("%6d  ", item.Start+n), door.Clean(l)
+				if a.style.terminal { // whoever reads a pipe wants the whole line
+					text = a.style.cut(l, len(number))
+				}
+				fmt.Fprintln(a.out, strings.TrimRight(a.style.dim(number)+text, " "))
 			}
-			a.printLines(lines)
 		}
 	}
 	if a.quiet || len(b.Items) == 0 {

@@ -297,6 +297,9 @@ const hookTime = 10 * time.Second
 
 // hook sends an edit of the sample to the program that an agent would run.
 func (x *examination) hook(ctx context.Context, d *door.Door, s sample) {
+	if _, err := os.Stat(s.Repo.Root); err != nil {
+		return // an event about a file that is gone would take it out of the index
+	}
 	program, args := "", []string(nil)
 	own, err := os.Executable()
 	if err == nil {

@@ -280,7 +280,7 @@ func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Durati
 		fmt.Fprintf(a.out, ", history of %s", door.Plural(r.Commits, "commit"))
 	}
 	fmt.Fprintln(a.out)
-	if left := door.Tally(r.LeftOut); left != "" {
+	if left := door.Tally(r.LeftOut, 20); left != "" {
 		fmt.Fprintf(a.out, "left out: %s\n", left)
 	}
 	if s.Secrets > 0 {

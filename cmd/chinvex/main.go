@@ -61,11 +61,7 @@ func (u usage) Error() string { return string(u) }
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	a := &app{in: in, out: out, err: stderr, style: newStyle(out)}
-	var err error
-	if a.dir, err = os.Getwd(); err != nil {
-		fmt.Fprintf(stderr, "chinvex: the current directory cannot be found (%v); change to one that exists\n", err)
-		return exitNegative
-	}
+	a.dir, _ = os.Getwd() // "" when it was deleted: a hook must not fail for that
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -127,6 +123,9 @@ func (a *app) root() *cobra.Command {
 				}
 			}
 			a.started = true
+			if a.dir == "" && obeys(cmd, "quiet") {
+				return errors.New("the current directory is gone; change to one that exists")
+			}
 			return nil
 		},
 	}
@@ -136,7 +135,6 @@ func (a *app) root() *cobra.Command {
 	p.BoolVar(&a.json, "json", false, "print JSON")
 	p.BoolVarP(&a.quiet, "quiet", "q", false, "print results only")
 	p.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help-command"})
 	cobra.AddTemplateFunc("globals", globalUsages)
 	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.contextCommand(), a.relatedCommand(), a.refsCommand(), a.symbolsCommand(),

@@ -26,10 +26,10 @@ const lineEvery = 5 * time.Second
 
 // stages says what the steps of an ingest do and what they count.
 var stages = map[string]struct{ doing, unit string }{
-	"index":   {"reading", "files"},
+	"index":   {"reading", "file"},
 	"fit":     {"learning the vocabulary", ""},
-	"embed":   {"embedding", "chunks"},
-	"history": {"reading history", "commits"},
+	"embed":   {"embedding", "chunk"},
+	"history": {"reading history", "commit"},
 }
 
 func (a *app) newProgress() *progress {
@@ -58,9 +58,9 @@ func (p *progress) step(stage string, done, all int) {
 		case all == 0:
 			fmt.Fprintln(p.a.err, s.doing)
 		case first:
-			fmt.Fprintf(p.a.err, "%s %s %s\n", s.doing, door.Count(all), s.unit)
+			fmt.Fprintf(p.a.err, "%s %s\n", s.doing, door.Plural(all, s.unit))
 		default:
-			fmt.Fprintf(p.a.err, "%s: %s of %s %s\n", s.doing, door.Count(done), door.Count(all), s.unit)
+			fmt.Fprintf(p.a.err, "%s: %s of %s\n", s.doing, door.Count(done), door.Plural(all, s.unit))
 		}
 		return
 	}
@@ -72,7 +72,7 @@ func (p *progress) step(stage string, done, all int) {
 			p.bar = p.bars.New(0, mpb.SpinnerStyle(), front, mpb.BarRemoveOnComplete())
 		} else {
 			p.bar = p.bars.New(int64(all), mpb.BarStyle(), front, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
-				decor.AverageSpeed(0, " %.0f "+s.unit+"/s"), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), decor.Name(" left")))
+				decor.AverageSpeed(0, " %.0f "+s.unit+"s/s"), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), decor.Name(" left")))
 		}
 	}
 	if all > 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -76,7 +77,7 @@ func showing(s search.Definition) int {
 	case "class", "struct", "interface", "trait", "enum", "type":
 		value += 20
 	}
-	if len(words(s.Name)) > 1 && !strings.ContainsAny(s.Name, ". ") {
+	if w := words(s.Name); len(w) > 1 && !strings.ContainsAny(s.Name, ". ") && !slices.Contains(w, "test") {
 		value += 20
 	}
 	if s.Uses == 0 || len(s.Name) < 5 {

@@ -86,17 +86,10 @@ func (a *app) search(ctx context.Context, q search.Query) error {
 			a.printResults(d, res, q.Explain)
 		}
 		if len(res.Results) == 0 {
-			return negative("nothing found" + because(res.Trace))
+			return negative("nothing found")
 		}
 		return nil
 	})
-}
-
-func because(t search.Trace) string {
-	if t.FallbackReason != "" {
-		return ": " + t.FallbackReason
-	}
-	return ""
 }
 
 func (a *app) printResults(d *door.Door, res *search.Results, explain bool) {
@@ -139,12 +132,12 @@ func (a *app) trace(t search.Trace, explain bool) {
 		return
 	}
 	if t.ModeUsed != t.ModeRequested {
-		a.note("answered in %s mode%s", t.ModeUsed, because(t))
+		a.note("answered in %s mode: %s", t.ModeUsed, t.FallbackReason)
 	}
 	if !a.verbose && !explain {
 		return
 	}
-	a.note("generation %d; candidates %s", t.Generation, door.Tally(t.Candidates))
+	a.note("generation %d; candidates %s", t.Generation, door.Tally(t.Candidates, 20))
 	var steps []string
 	for _, s := range t.Timings {
 		steps = append(steps, fmt.Sprintf("%s %.1f ms", s.Step, float64(s.Took.Microseconds())/1000))

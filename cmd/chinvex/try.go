@@ -117,12 +117,12 @@ func (a *app) play(e *search.Engine, s sample) []step {
 	name := door.Symbol(s.Scope, s.Name)
 	rel := door.Line(s.Path.Rel)
 	parts := words(s.Name)
-	prompt := fmt.Sprintf("I want to change how %s works. Where is it used?", strings.Join(parts, " "))
+	prompt := fmt.Sprintf("what depends on %s?", s.Name)
 	pattern := strings.Join(parts[:min(2, len(parts))], "[_ -]?")
 	command := fmt.Sprintf("grep -rniE '%s' .", pattern)
 	lines := min(s.End-s.Start+1, 120)
 	return []step{
-		{fmt.Sprintf("a person asks: %q", prompt), promptEvent(session, s.Repo.Root, prompt)},
+		{fmt.Sprintf("the person asks: %s", prompt), promptEvent(session, s.Repo.Root, prompt)},
 		{"the agent runs: " + command, bashEvent(session, s.Repo.Root, command, grep(e, pattern))},
 		{fmt.Sprintf("the agent reads %s, lines %d to %d", rel, s.Start, s.Start+lines-1), readEvent(session, s, s.Start, lines)},
 		{fmt.Sprintf("the agent edits %s in %s", name, rel), editEvent(session, s)},

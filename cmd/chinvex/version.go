@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/index"
-	"github.com/chinvex/chinvex/search/ingest"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -24,7 +24,7 @@ func (a *app) versionCommand() *cobra.Command {
 				IndexFormat int    `json:"index_format"`
 				Go          string `json:"go"`
 				Platform    string `json:"platform"`
-			}{Version: ingest.Engine, IndexFormat: index.Format, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			}{Version: project.Version, IndexFormat: index.Format, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {

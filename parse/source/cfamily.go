@@ -112,10 +112,7 @@ func (x *extraction) declarator(i int32) (name int32, scope string, function boo
 			next = x.child(at, "name")
 		case "reference_declarator", "attributed_declarator":
 			if next < 0 {
-				next = at + 1
-				if x.nodes[next].parent != at {
-					next = -1
-				}
+				next = x.firstChild(at)
 			}
 		case "identifier", "field_identifier", "type_identifier", "destructor_name", "operator_name", "operator_cast":
 			return at, scope, function

@@ -184,7 +184,7 @@ func esImport(x *extraction, i int32) bool {
 		case "import_specifier":
 			names = append(names, x.string(x.child(d, "name")))
 		case "import_clause":
-			if c := d + 1; x.is(c, "identifier") {
+			if c := x.firstChild(d); x.is(c, "identifier") {
 				names = append(names, x.string(c))
 			}
 		case "namespace_import":
@@ -218,8 +218,8 @@ func esRequire(x *extraction, i int32) bool {
 	if s := x.bytes(f); string(s) != "require" && !x.is(f, "import") {
 		return false
 	}
-	if args := x.child(i, "arguments"); x.is(args+1, "string") && x.nodes[args+1].parent == args {
-		x.addImport(i, unquote(string(x.bytes(args+1))))
+	if argument := x.firstChild(x.child(i, "arguments")); x.is(argument, "string") {
+		x.addImport(i, unquote(string(x.bytes(argument))))
 	}
 	return false
 }

@@ -152,6 +152,14 @@ func (x *extraction) first(i int32, types ...string) int32 {
 	return -1
 }
 
+// firstChild is the first named child of nodes[i], -1 when there is none.
+func (x *extraction) firstChild(i int32) int32 {
+	if i < 0 || x.nodes[i].next == i+1 {
+		return -1
+	}
+	return i + 1
+}
+
 // within is the first descendant of one of the types, -1 when there is none.
 func (x *extraction) within(i int32, types ...string) int32 {
 	if i < 0 {

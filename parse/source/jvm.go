@@ -3,11 +3,9 @@ package source
 import (
 	"strings"
 
-	"github.com/smacker/go-tree-sitter/csharp"
 	"github.com/smacker/go-tree-sitter/java"
 	"github.com/smacker/go-tree-sitter/kotlin"
 	"github.com/smacker/go-tree-sitter/scala"
-	"github.com/smacker/go-tree-sitter/swift"
 )
 
 // head is the text of nodes[i] before its child name: modifiers and keywords.
@@ -92,65 +90,6 @@ func javaGrammar() *grammar {
 	}
 }
 
-func csharpGrammar() *grammar {
-	return &grammar{
-		language: csharp.GetLanguage,
-		define: map[string]definition{
-			"class_declaration":        {kind: Class},
-			"record_declaration":       {kind: Class},
-			"struct_declaration":       {kind: Struct},
-			"interface_declaration":    {kind: Interface},
-			"enum_declaration":         {kind: Enum},
-			"delegate_declaration":     {kind: Type},
-			"method_declaration":       {find: withBody(Method)},
-			"constructor_declaration":  {kind: Method},
-			"local_function_statement": {kind: Function},
-			"property_declaration": {find: func(x *extraction, i int32) found {
-				return found{name: x.child(i, "name"), kind: Variable, member: true}
-			}, body: "accessors"},
-			"namespace_declaration":             {find: csharpNamespace},
-			"file_scoped_namespace_declaration": {find: csharpNamespace},
-		},
-		imports: map[string]func(*extraction, int32) bool{"using_directive": func(x *extraction, i int32) bool {
-			alias := x.child(i, "name")
-			for c := range x.children(i) {
-				if c != alias {
-					x.addImport(i, x.string(c))
-				}
-			}
-			return true
-		}},
-		comments: []string{"comment"},
-		lead:     []string{"attribute_list"},
-		names:    []string{"identifier"},
-		path:     []string{"qualified_name.name", "member_access_expression.name", "generic_name#first", "alias_qualified_name.name", "member_binding_expression.name"},
-		calls:    []string{"invocation_expression.function", "object_creation_expression.type", "attribute.name"},
-		types: []string{"variable_declaration.type", "parameter.type", "method_declaration.returns", "property_declaration.type", "type_argument_list", "cast_expression.type",
-			"nullable_type.type", "array_type.type", "typeof_expression.type", "delegate_declaration.type", "foreach_statement.type", "declaration_expression.type", "generic_name#first"},
-		inherits:   []string{"base_list"},
-		arguments:  []string{"type_argument_list", "argument_list"},
-		binds:      []string{"parameter.name", "foreach_statement.left", "catch_declaration.name", "declaration_expression.name", "declaration_pattern.name", "type_parameter.name", "implicit_parameter"},
-		bindsLocal: []string{"variable_declarator.name"},
-		ignore:     []string{"variable_declarator.name", "enum_member_declaration.name", "namespace_declaration.name", "event_declaration.name"},
-		builtins:   "var string nameof Task String Object Exception Obsolete MethodImpl value",
-		exported:   public,
-	}
-}
-
-func csharpNamespace(x *extraction, i int32) found {
-	name := x.child(i, "name")
-	if x.Package == "" {
-		x.Package = x.string(name)
-	}
-	for n := name; n >= 0 && n < x.nodes[name].next; n++ {
-		x.named[n] = true
-	}
-	if x.is(i, "file_scoped_namespace_declaration") {
-		return found{}
-	}
-	return found{name: name, kind: Module}
-}
-
 func kotlinGrammar() *grammar {
 	return &grammar{
 		language: kotlin.GetLanguage,
@@ -230,66 +169,6 @@ func kotlinGrammar() *grammar {
 
 func kotlinNamed(kind Kind, types ...string) func(*extraction, int32) found {
 	return func(x *extraction, i int32) found { return found{name: x.first(i, types...), kind: kind} }
-}
-
-func swiftGrammar() *grammar {
-	text := func(name string) definition {
-		return definition{find: func(*extraction, int32) found { return found{name: -1, text: name, kind: Method} }}
-	}
-	return &grammar{
-		language: swift.GetLanguage,
-		define: map[string]definition{
-			"class_declaration": {find: func(x *extraction, i int32) found {
-				name := x.child(i, "name")
-				head := x.head(i, name)
-				if hasWord(head, "extension") {
-					return found{only: simpleName(x.string(name))}
-				}
-				f := found{name: name, kind: Class}
-				switch {
-				case hasWord(head, "struct"):
-					f.kind = Struct
-				case hasWord(head, "enum"):
-					f.kind = Enum
-				}
-				return f
-			}},
-			"protocol_declaration":          {kind: Interface},
-			"function_declaration":          {kind: Function},
-			"protocol_function_declaration": {kind: Method, forward: true},
-			"init_declaration":              text("init"),
-			"deinit_declaration":            text("deinit"),
-			"subscript_declaration":         text("subscript"),
-			"typealias_declaration":         {kind: Type},
-			"associatedtype_declaration":    {kind: Type, forward: true},
-			"macro_declaration":             {find: kotlinNamed(Macro, "simple_identifier")},
-			"property_declaration": {find: func(x *extraction, i int32) found {
-				name := x.child(x.child(i, "name"), "bound_identifier")
-				f := found{name: name, kind: Variable, member: x.child(i, "computed_value") >= 0}
-				if name >= 0 && hasWord(x.head(i, name), "let") {
-					f.kind = Constant
-				}
-				return f
-			}, body: "computed_value"},
-		},
-		imports: map[string]func(*extraction, int32) bool{"import_declaration": func(x *extraction, i int32) bool {
-			x.addImport(i, x.string(x.first(i, "identifier")))
-			return true
-		}},
-		comments:   []string{"comment", "multiline_comment"},
-		names:      []string{"simple_identifier"},
-		typeNames:  []string{"type_identifier"},
-		path:       []string{"navigation_suffix.suffix", "navigation_expression.suffix", "user_type#last", "optional_type"},
-		calls:      []string{"call_expression#first"},
-		inherits:   []string{"inheritance_specifier"},
-		arguments:  []string{"type_arguments"},
-		binds:      []string{"parameter.name", "lambda_parameter", "guard_statement.bound_identifier", "if_statement.bound_identifier", "while_statement.bound_identifier", "type_parameter#first", "for_statement.item"},
-		bindsLocal: []string{"pattern.bound_identifier"},
-		patterns:   []string{"pattern"},
-		ignore:     []string{"value_argument_label", "enum_entry.name", "parameter.external_name", "pattern.bound_identifier", "attribute"},
-		builtins:   "self super nil true false available testable $0 $1 $2 String Int Bool Double Float Any AnyObject Void Error Array Dictionary Optional Self some",
-		exported:   notPrivate,
-	}
 }
 
 func scalaGrammar() *grammar {

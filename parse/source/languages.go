@@ -308,7 +308,7 @@ func pythonAlias(x *extraction, i int32) found {
 
 // pythonDoc reports whether an expression statement is a documentation string.
 func pythonDoc(x *extraction, i int32) bool {
-	if !x.is(i+1, "string") || x.nodes[i+1].next != x.nodes[i].next {
+	if s := x.firstChild(i); !x.is(s, "string") || x.nodes[s].next != x.nodes[i].next {
 		return false
 	}
 	p := x.nodes[i].parent

@@ -22,6 +22,12 @@ func Parse(ctx context.Context, path, language string, text []byte) (file *File)
 	name := grammarFor(path, language)
 	l := newLines(text)
 	var regions []region
+	defer func() {
+		if p := recover(); p != nil { // one odd file must not end an ingest
+			file = &File{Language: language, Problem: fmt.Sprintf("%s: %v", internalError, p)}
+			file.Chunks = chunk(file, nil, text, l)
+		}
+	}()
 	if g := grammars[name]; g != nil {
 		g.once.Do(func() { g.name = name; g.compile() })
 		parsed := text
@@ -50,6 +56,8 @@ func Parse(ctx context.Context, path, language string, text []byte) (file *File)
 	file.Chunks = chunk(file, regions, text, l)
 	return file
 }
+
+const internalError = "internal error"
 
 // grammarFor is the name of the grammar to use, where go-enry's language alone does
 // not decide.

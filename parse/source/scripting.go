@@ -313,8 +313,8 @@ func elixirCall(x *extraction, i int32) found {
 	if !x.is(target, "identifier") {
 		return found{}
 	}
-	head := x.first(i, "arguments") + 1
-	if head <= 0 || head >= x.nodes[i].next {
+	head := x.firstChild(x.first(i, "arguments"))
+	if head < 0 {
 		return found{}
 	}
 	f := found{kind: Function}
@@ -382,10 +382,8 @@ func elixirImport(x *extraction, i int32) bool {
 	if !x.is(target, "identifier") || !slices.Contains([]string{"use", "import", "alias", "require"}, string(x.bytes(target))) {
 		return false
 	}
-	head := x.first(i, "arguments") + 1
+	head := x.firstChild(x.first(i, "arguments"))
 	switch {
-	case head <= 0:
-		return false
 	case x.is(head, "alias"):
 		path := x.string(head)
 		x.addImport(i, path, simpleName(path))

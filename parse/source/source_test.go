@@ -279,6 +279,9 @@ func TestDeepNestingIsRead(t *testing.T) {
 // check fails unless the file keeps what File promises for the text.
 func check(t testing.TB, text []byte, f *File) {
 	t.Helper()
+	if strings.HasPrefix(f.Problem, internalError) {
+		t.Fatal(f.Problem)
+	}
 	lines := max(1, strings.Count(string(text), "\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' && strings.Contains(string(text), "\n") {
 		lines++

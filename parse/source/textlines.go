@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	enry "github.com/go-enry/go-enry/v2"
+	"github.com/chinvex/chinvex/parse/language"
 )
 
 // linePattern finds a definition in one line: the submatch "name" is its name, kinds
@@ -92,19 +92,19 @@ var called = regexp.MustCompile(`[A-Za-z_]\w{2,}\(`)
 var callWords = map[string]bool{"if": true, "for": true, "while": true, "switch": true, "return": true, "catch": true, "function": true, "and": true, "not": true, "elseif": true}
 
 // byLine finds definitions, comments and calls without a grammar.
-func byLine(file *File, language string, text []byte, l lines) []region {
-	switch language {
+func byLine(file *File, name string, text []byte, l lines) []region {
+	switch name {
 	case "Markdown", "MDX", "RMarkdown":
 		return headings(file, text, l, markdownHeading)
 	case "reStructuredText":
 		return headings(file, text, l, underlinedHeading)
 	}
-	patterns := linePatterns[language]
-	programming := enry.GetLanguageType(language) == enry.Programming
-	if programming && !keywordless[language] {
+	patterns := linePatterns[name]
+	programming := language.Kind(name) == "programming"
+	if programming && !keywordless[name] {
 		patterns = append(patterns[:len(patterns):len(patterns)], anyLine)
 	}
-	w := lineWalk{File: file, text: text, lines: l, patterns: patterns, marks: lineComments[language], calls: programming}
+	w := lineWalk{File: file, text: text, lines: l, patterns: patterns, marks: lineComments[name], calls: programming}
 	for n := 1; n <= len(l); n++ {
 		w.line(n)
 	}

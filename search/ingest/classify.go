@@ -5,12 +5,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/chinvex/chinvex/parse/language"
 	"github.com/chinvex/chinvex/search/index"
 )
-
-// sniffBytes is how much of a file tells whether it is binary and in which language
-// it is written.
-const sniffBytes = 16 << 10
 
 // unindexable returns why a file's content is left out, "" when it is text.
 func unindexable(name string, text []byte) string {
@@ -48,7 +45,7 @@ func classOf(name, lang string, text []byte) index.Class {
 	if isGenerated(base, text) {
 		c |= index.Generated
 	}
-	switch kind := languageData().kind[lang]; {
+	switch kind := language.Kind(lang); {
 	case kind == "prose" || stem == "readme" || stem == "changelog" || stem == "changes" || stem == "license" || stem == "contributing" || stem == "authors" || stem == "copying":
 		c |= index.Documentation
 	case kind == "data":
@@ -65,7 +62,7 @@ func classOf(name, lang string, text []byte) index.Class {
 		case "internal", "detail", "details", "impl":
 			c |= index.Internal
 		case "docs", "doc", "documentation":
-			if languageData().kind[lang] != "programming" {
+			if language.Kind(lang) != "programming" {
 				c |= index.Documentation
 			}
 		case "vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "node_modules", "bower_components", "pods", "extern", "external", "deps":

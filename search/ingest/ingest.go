@@ -20,9 +20,6 @@ import (
 	"github.com/chinvex/chinvex/search/vector"
 )
 
-// Engine is the version that manifests and reports name.
-const Engine = "0.1.0"
-
 // Options say what to ingest.
 type Options struct {
 	Context  *project.Context
@@ -643,7 +640,7 @@ func (r *run) model() (embed.Embedder, error) {
 	w := r.w
 	file := filepath.Join(w.build, index.ModelName)
 	if r.Settings.Embedding.Provider != embed.ProviderBuiltin {
-		return Remote(r.Settings)
+		return remote.FromSettings(r.Settings.Embedding)
 	}
 	if !w.fresh {
 		return embed.OpenBuiltin(file, index.NewTokenize)
@@ -662,12 +659,4 @@ func (r *run) model() (embed.Embedder, error) {
 		return nil, err
 	}
 	return model, syncFile(file)
-}
-
-// Remote makes the client of the configured embedding server. It makes no call yet; the
-// errors are about the configuration.
-func Remote(s *project.Settings) (embed.Embedder, error) {
-	e := s.Embedding
-	return remote.New(remote.Config{Provider: e.Provider, Model: e.Model, URL: e.URL, KeyEnv: e.KeyEnv, KeyFile: e.KeyFile,
-		Dimensions: e.Dimensions, BatchSize: e.BatchSize, Timeout: time.Duration(e.TimeoutSeconds) * time.Second})
 }

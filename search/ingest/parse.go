@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/chinvex/chinvex/parse/language"
 	"github.com/chinvex/chinvex/parse/secret"
 	"github.com/chinvex/chinvex/parse/source"
 	"github.com/chinvex/chinvex/parse/words"
@@ -98,7 +99,7 @@ func parseFile(ctx context.Context, c candidate, before []byte, limit int64, a *
 		return p
 	}
 	text, p.secrets = secret.Redact(c.path.Rel, text)
-	p.language = language(c.path.Rel, text)
+	p.language = language.Of(c.path.Rel, text)
 	p.class = classOf(c.path.Rel, p.language, text)
 	p.file = source.Parse(ctx, c.path.Rel, p.language, text)
 	if p.deflated, p.err = index.Deflate(text); p.err != nil {

@@ -104,7 +104,7 @@ func openWriter(dir string, m *index.Manifest, generation int64, hasty bool) (w 
 		w.next.Segments = append([]index.Segment(nil), m.Segments...)
 		w.next.Repos = append([]index.Repo(nil), m.Repos...)
 	}
-	w.next.Format, w.next.Engine, w.next.Generation = index.Format, Engine, generation
+	w.next.Format, w.next.Engine, w.next.Generation = index.Format, project.Version, generation
 	w.build = filepath.Join(dir, w.next.Build)
 	if w.fresh {
 		if err = os.Mkdir(w.build, 0o700); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
 	"github.com/chinvex/chinvex/search/embed"
+	"github.com/chinvex/chinvex/search/embed/remote"
 	"github.com/chinvex/chinvex/search/index"
-	"github.com/chinvex/chinvex/search/ingest"
 )
 
 // Place is where a question is asked.
@@ -89,7 +89,7 @@ func (d *Door) Open() (*search.Engine, error) {
 }
 
 func (d *Door) remote() (embed.Embedder, error) {
-	return ingest.Remote(&d.Settings.Settings)
+	return remote.FromSettings(d.Settings.Embedding)
 }
 
 // Unusable tells whether an error says that there is no context or no index that

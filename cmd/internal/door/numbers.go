@@ -63,8 +63,8 @@ func Ago(t time.Time) string {
 	return Plural(int(d.Hours()/24), "day") + " ago"
 }
 
-// Tally lists counts, largest first.
-func Tally(counts map[string]int) string {
+// Tally lists the n largest counts, ties by name, and how many more there are.
+func Tally(counts map[string]int, n int) string {
 	keys := make([]string, 0, len(counts))
 	for k, n := range counts {
 		if n > 0 {
@@ -77,8 +77,13 @@ func Tally(counts map[string]int) string {
 		}
 		return keys[i] < keys[j]
 	})
+	more := len(keys) - n
+	keys = keys[:min(len(keys), n)]
 	for i, k := range keys {
 		keys[i] = Count(counts[k]) + " " + k
+	}
+	if more > 0 {
+		keys = append(keys, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(keys, ", ")
 }

@@ -133,8 +133,10 @@ func (s *Status) Rows() []Row {
 	add("index", "generation %d, %s on disk, %s", s.Generation, Bytes(s.DiskBytes), Line(s.Index))
 	add("files", "%s, %s of text", Plural(s.Stats.LiveFiles, "file"), Bytes(s.Stats.TextBytes))
 	add("pieces", "%s, %s", Plural(s.Stats.LiveChunks, "chunk"), Plural(s.Stats.LiveSymbols, "symbol"))
-	add("languages", "%s", Tally(s.Stats.Languages))
-	if left := Tally(s.Stats.LeftOut); left != "" {
+	if l := Tally(s.Stats.Languages, 8); l != "" {
+		add("languages", "%s", l)
+	}
+	if left := Tally(s.Stats.LeftOut, 20); left != "" {
 		add("left out", "%s", left)
 	}
 	if s.Stats.Problems > 0 {
@@ -162,12 +164,12 @@ func (s *Status) Rows() []Row {
 		if r.IndexedAt > 0 {
 			at = append(at, "indexed "+Ago(time.Unix(r.IndexedAt, 0)))
 		}
-		add(Line(r.Name), "%s", strings.Join(append(at, Line(r.Root)), ", "))
-		if r.Stale != "" {
-			rows = append(rows, Row{"", r.Stale, true})
-		} else {
-			add("", "up to date")
+		fresh := r.Stale
+		if fresh == "" {
+			fresh = "up to date"
 		}
+		rows = append(rows, Row{Line(r.Name), strings.Join(append(at, fresh), ", "), r.Stale != ""})
+		add("at", "%s", Line(r.Root))
 	}
 	for _, w := range s.Warnings {
 		rows = append(rows, Row{"warning", Clean(w), true})

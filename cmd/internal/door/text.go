@@ -55,7 +55,7 @@ func Excerpt(r search.Result, query string, n int) []SnippetLine {
 	lines := strings.Split(r.Text, "\n")
 	var out []SnippetLine
 	from := 0
-	if at := nameLine(lines, r.Symbol); at >= 0 && r.Signature != "" {
+	if at := signatureLine(lines, r); at >= 0 {
 		out = append(out, SnippetLine{r.Start + at, indent(lines[at]) + Signature(r.Signature)})
 		from, n = signatureEnd(lines, at), n-1
 	}
@@ -90,9 +90,12 @@ func Excerpt(r search.Result, query string, n int) []SnippetLine {
 	return out
 }
 
-func nameLine(lines []string, name string) int {
+// signatureLine is the index of the line that holds a result's name and begins as its
+// signature does, as no line of a comment before it will; -1 when there is none.
+func signatureLine(lines []string, r search.Result) int {
+	start, _, _ := strings.Cut(strings.TrimSpace(r.Signature), " ")
 	for i, l := range lines {
-		if name != "" && strings.Contains(l, name) {
+		if r.Symbol != "" && start != "" && strings.Contains(l, r.Symbol) && strings.HasPrefix(strings.TrimSpace(l), start) {
 			return i
 		}
 	}

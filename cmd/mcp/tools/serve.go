@@ -19,7 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
-	"github.com/chinvex/chinvex/search/ingest"
+	"github.com/chinvex/chinvex/project"
 )
 
 const instructions = `chinvex holds an index of this repository, its symbols and its git history. search finds code by meaning or name, refs the uses of a symbol, related the files that change with a file, context everything around a task. Paths are relative to the repository's root. For an exact string use grep.`
@@ -35,7 +35,7 @@ func New(p door.Place) *server.MCPServer {
 	if p.Dir == "" {
 		p.Dir, _ = os.Getwd() // gone: then only --context finds one
 	}
-	s := server.NewMCPServer("chinvex", ingest.Engine, server.WithInstructions(instructions), server.WithRecovery())
+	s := server.NewMCPServer("chinvex", project.Version, server.WithInstructions(instructions), server.WithRecovery())
 	for _, t := range table {
 		s.AddTool(t.describe(), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			text, err := t.call(ctx, p, r)

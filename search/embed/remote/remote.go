@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
 )
 
@@ -45,6 +46,12 @@ const (
 	answerBytes = 64 << 20
 	errorBytes  = 4 << 10 // read of an answer that is an error
 )
+
+// FromSettings returns the embedder for the configured provider.
+func FromSettings(e project.EmbeddingSettings) (embed.Embedder, error) {
+	return New(Config{Provider: e.Provider, Model: e.Model, URL: e.URL, KeyEnv: e.KeyEnv, KeyFile: e.KeyFile,
+		Dimensions: e.Dimensions, BatchSize: e.BatchSize, Timeout: time.Duration(e.TimeoutSeconds) * time.Second})
+}
 
 // New returns the embedder for a remote provider. It makes no call yet; the
 // errors are about the configuration.

@@ -1,4 +1,4 @@
-package ingest
+package language
 
 import (
 	"flag"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-enry/go-enry/v2"
-	"github.com/go-enry/go-enry/v2/data"
+	enrydata "github.com/go-enry/go-enry/v2/data"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -46,13 +46,13 @@ func TestLanguages(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\n", kind, key, language, k))
 	}
-	for key, languages := range data.LanguagesByExtension {
+	for key, languages := range enrydata.LanguagesByExtension {
 		add("extension", key, languages)
 	}
-	for key, languages := range data.LanguagesByFilename {
+	for key, languages := range enrydata.LanguagesByFilename {
 		add("filename", key, languages)
 	}
-	for key, languages := range data.LanguagesByInterpreter {
+	for key, languages := range enrydata.LanguagesByInterpreter {
 		add("interpreter", key, languages)
 	}
 	sort.Strings(lines)
@@ -64,7 +64,7 @@ func TestLanguages(t *testing.T) {
 		return
 	}
 	if want != languagesTSV {
-		t.Error("languages.tsv is not what go-enry's data gives; run go test ./search/ingest -run TestLanguages -update")
+		t.Error("languages.tsv is not what go-enry's data gives; run go test ./parse/language -run TestLanguages -update")
 	}
 }
 
@@ -78,8 +78,8 @@ func TestLanguage(t *testing.T) {
 		{"a.hs", "", "Haskell"}, {"a.zig", "", "Zig"}, {"README.md", "", "Markdown"}, {"a.rst", "", "reStructuredText"}, {"Makefile", "", "Makefile"}, {"Dockerfile", "", "Dockerfile"},
 		{"Cargo.toml", "", "TOML"}, {"package.json", "", "JSON"}, {"a.yml", "", "YAML"}, {"a.unknown", "", "Text"}, {"LICENSE", "", "Text"}, {"A.PY", "", "Python"}, {"a.snap", "", "Jest Snapshot"},
 	} {
-		if got := language(tc.name, []byte(tc.text)); got != tc.want {
-			t.Errorf("language(%q, %q) = %s, want %s", tc.name, tc.text, got, tc.want)
+		if got := Of(tc.name, []byte(tc.text)); got != tc.want {
+			t.Errorf("Of(%q, %q) = %s, want %s", tc.name, tc.text, got, tc.want)
 		}
 	}
 }

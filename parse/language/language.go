@@ -1,4 +1,5 @@
-package ingest
+// Package language tells in which language a file is written, by its name and its text.
+package language
 
 import (
 	"bytes"
@@ -12,7 +13,7 @@ import (
 // "filename" or "interpreter"), key, language, and the language's type ("programming",
 // "data", "markup", "prose"). It is made from go-enry's data by
 //
-//	go test ./search/ingest -run TestLanguages -update
+//	go test ./parse/language -run TestLanguages -update
 //
 // and checked against it by the same test. go-enry itself is not linked: it compiles
 // some hundred regular expressions when a process starts, 20 to 35 ms that every
@@ -21,13 +22,13 @@ import (
 //go:embed languages.tsv
 var languagesTSV string
 
-type languageTable struct {
+type table struct {
 	byExtension, byFilename, byInterpreter map[string]string
 	kind                                   map[string]string // of a language
 }
 
-var languageData = sync.OnceValue(func() *languageTable {
-	t := &languageTable{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
+var data = sync.OnceValue(func() *table {
+	t := &table{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
 	for line := range strings.Lines(languagesTSV) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		if len(f) != 4 {
@@ -46,10 +47,13 @@ var languageData = sync.OnceValue(func() *languageTable {
 	return t
 })
 
-// language returns the name of a file's language as go-enry (and GitHub) call it,
-// "Text" when it has none.
-func language(name string, text []byte) string {
-	t := languageData()
+// sniffBytes is how much of a text is looked at.
+const sniffBytes = 16 << 10
+
+// Of returns the name of a file's language as go-enry (and GitHub) call it, "Text" when
+// it has none. name is a slash path.
+func Of(name string, text []byte) string {
+	t := data()
 	base := path.Base(name)
 	if l, ok := t.byFilename[base]; ok {
 		return l
@@ -70,6 +74,10 @@ func language(name string, text []byte) string {
 	}
 	return "Text"
 }
+
+// Kind is what sort of language it is: "programming", "data", "markup", "prose", or ""
+// for a name that is none.
+func Kind(language string) string { return data().kind[language] }
 
 // resolve decides by content where one extension stands for several languages that
 // matter.

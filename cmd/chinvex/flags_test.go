@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chinvex/chinvex/project"
+	"github.com/chinvex/chinvex/search"
+)
+
+// flagTrials says for each command how to call it and how with each flag that its help
+// shows: the answer must differ. The key "base" is the call without.
+var flagTrials = map[string]map[string]string{
+	"ingest": {"base": "ingest", "repo": "ingest --repo sub", "embed": "ingest --embed ollama:m", "rebuild": "ingest --rebuild",
+		"context": "ingest --context fresh", "home": "ingest --home HOME", "json": "ingest --json", "quiet": "ingest --quiet", "verbose": "ingest --verbose"},
+	"search": {"base": "search alpha beta", "batch": "search --batch", "explain": "search --explain alpha beta", "lang": "search --lang python alpha beta",
+		"limit": "search --limit 1 alpha beta", "mode": "search --mode lexical alpha beta --verbose", "path": "search --path sub/** alpha beta",
+		"context": "search --context other alpha beta", "home": "search --home HOME alpha beta", "json": "search --json alpha beta", "quiet": "search --quiet zyzzyva", "verbose": "search --verbose alpha beta"},
+	"context": {"base": "context alpha beta", "budget": "context --budget 3 alpha beta", "unit": "context --unit tokens alpha beta", "content": "context --content none alpha beta",
+		"context": "context --context other alpha beta", "home": "context --home HOME alpha beta", "json": "context --json alpha beta", "quiet": "context --quiet alpha beta", "verbose": "context --verbose alpha beta"},
+	"related": {"base": "related a.go", "limit": "related --limit 1 a.go", "context": "related --context other a.go", "home": "related --home HOME a.go",
+		"json": "related --json a.go", "quiet": "related --quiet nothing/like/it.xyz", "verbose": "related --verbose a.go"},
+	"refs": {"base": "refs AlphaBeta", "file": "refs --file sub/b.go AlphaBeta", "limit": "refs --limit 1 AlphaBeta", "context": "refs --context other AlphaBeta",
+		"home": "refs --home HOME AlphaBeta", "json": "refs --json AlphaBeta", "quiet": "refs --quiet Zyzzyva", "verbose": "refs --verbose AlphaBeta"},
+	"symbols":  {"base": "symbols a.go", "context": "symbols --context other a.go", "home": "symbols --home HOME a.go", "json": "symbols --json a.go", "quiet": "symbols --quiet notes.md"},
+	"status":   {"base": "status", "settings": "status --settings", "context": "status --context other", "home": "status --home HOME", "json": "status --json"},
+	"doctor":   {"base": "doctor", "repair": "doctor --repair", "context": "doctor --context other", "home": "doctor --home HOME", "json": "doctor --json", "quiet": "doctor --quiet"},
+	"contexts": {"base": "contexts", "home": "contexts --home HOME", "json": "contexts --json", "quiet": "contexts --quiet"},
+	"purge":    {"base": "purge other", "home": "purge --home HOME other", "json": "purge --json other", "quiet": "purge --quiet other"},
+	"try":      {"base": "try", "quiet": "try --quiet"},
+	"hook":     {"base": "hook", "home": "hook --home HOME"},
+	"mcp":      {"base": "mcp", "context": "mcp --context other", "home": "mcp --home HOME"},
+	"refresh":  {"base": "refresh a.go", "context": "refresh --context none a.go", "home": "refresh --home HOME a.go"},
+	"version":  {"base": "version", "json": "version --json"},
+}
+
+// quietBase are calls whose --quiet is judged against another call than the base.
+var quietBase = map[string]string{
+	"search": "search zyzzyva", "related": "related nothing/like/it.xyz", "refs": "refs Zyzzyva", "symbols": "symbols notes.md",
+}
+
+// changing are the commands that cannot share a state directory with other calls.
+var changing = map[string]bool{"ingest": true, "purge": true, "doctor": true, "refresh": true, "hook": true}
+
+// TestFlags proves that each flag that help shows changes the answer.
+func TestFlags(t *testing.T) {
+	for _, v := range append(gitSurroundings, "CLAUDE_PROJECT_DIR=", "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z") {
+		key, value, _ := strings.Cut(v, "=")
+		t.Setenv(key, value)
+	}
+	shared := newPlayground(t)
+	root := (&app{style: &style{width: 80}}).root()
+	for _, cmd := range root.Commands() {
+		trials, ok := flagTrials[cmd.Name()]
+		if !ok {
+			if cmd.Name() != "help" && cmd.Name() != "completion" {
+				t.Errorf("%s has no trial", cmd.Name())
+			}
+			continue
+		}
+		call := func(line string) string {
+			p := shared
+			if changing[cmd.Name()] {
+				p = newPlayground(t)
+			}
+			return p.call(t, line)
+		}
+		known := map[string]string{} // answers of base calls
+		for _, name := range shownFlags(cmd) {
+			with, ok := trials[name]
+			if !ok {
+				t.Errorf("%s --%s has no trial", cmd.Name(), name)
+				continue
+			}
+			base := trials["base"]
+			if b, ok := quietBase[cmd.Name()]; ok && name == "quiet" {
+				base = b
+			}
+			if name == "mode" {
+				base += " --verbose"
+			}
+			if _, ok := known[base]; !ok {
+				known[base] = call(base)
+				if again := call(base); again != known[base] {
+					t.Errorf("%q does not answer the same twice, so its trials prove nothing:\n%s\n%s", base, known[base], again)
+				}
+			}
+			if after := call(with); after == known[base] {
+				t.Errorf("%q and %q answer alike:\n%s", base, with, after)
+			}
+		}
+	}
+}
+
+func shownFlags(cmd *cobra.Command) (names []string) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" && cmd.InheritedFlags().Lookup(f.Name) == nil {
+			names = append(names, f.Name)
+		}
+	})
+	return append(names, strings.Fields(cmd.Annotations[globals])...)
+}
+
+// playground is a repository that two contexts claim, the whole of it and a folder.
+type playground struct{ dir, repo, home string }
+
+const playedFile = "package a\n\n// AlphaBeta is used.\nfunc AlphaBeta() int {\n\treturn 1\n}\n"
+
+func newPlayground(t *testing.T) playground {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := playground{dir, filepath.Join(dir, "repo"), filepath.Join(dir, "home")}
+	for name, text := range map[string]string{
+		"a.go":       playedFile,
+		"sub/b.go":   "package b\n\nfunc AlphaBeta() int {\n\treturn 2\n}\n\nfunc Use() int { return AlphaBeta() + AlphaBeta() }\n",
+		"sub/c.go":   "package b\n\nfunc Other() int {\n\treturn AlphaBeta()\n}\n",
+		"d.py":       "def alpha_beta():\n    return 3\n",
+		"notes.md":   "alpha and beta\n",
+		"a_test.go":  "package a\n\nimport \"testing\"\n\nfunc TestAlphaBeta(t *testing.T) { AlphaBeta() }\n",
+		"z/alpha.go": "package z\n\n// alpha beta gamma\nvar Gamma = 1\n",
+	} {
+		p.write(t, name, text)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "alpha"}} {
+		if out, err := exec.Command("git", append([]string{"-C", p.repo}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	for _, line := range []string{"ingest -q --context other --repo sub", "ingest -q --context repo --repo ."} {
+		if out, code := p.run(t, line, ""); code != 0 {
+			t.Fatalf("%s: %s", line, out)
+		}
+	}
+	return p
+}
+
+func (p playground) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(p.repo, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command line in the repository and returns all that it printed.
+func (p playground) run(t *testing.T, line, in string) (string, int) {
+	t.Helper()
+	t.Chdir(p.repo)
+	t.Setenv("CHINVEX_HOME", p.home)
+	var out bytes.Buffer
+	code := run(context.Background(), strings.Fields(line), strings.NewReader(in), &out, &out)
+	return out.String(), code
+}
+
+// varying is what differs from call to call: times, sizes on disk.
+var varying = regexp.MustCompile(`\d+(\.\d+)? (ms|s)\b|"(took_ms|took_ns|freed_bytes|disk_bytes|indexed_at)": \d+|/tmp/[^ "]*|[0-9.]+ [kM]?B\b|"ingested_at": "[^"]*"`)
+
+// call returns the exit code and what was printed, or done, without what varies.
+func (p playground) call(t *testing.T, line string) string {
+	t.Helper()
+	command := strings.Fields(line)[0]
+	in := `{"id":1,"query":"alpha"}`
+	switch command {
+	case "doctor":
+		if err := os.Chmod(filepath.Join(p.home, "contexts", "repo", "logs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	case "refresh":
+		p.write(t, "a.go", "package a\n\nfunc Fresh() {}\n")
+	case "hook":
+		in = string(editEvent("s", sample{Repo: project.Repository{Name: "repo", Root: p.repo}, Text: playedFile,
+			Definition: search.Definition{Path: project.Path{Repo: "repo", Rel: "a.go"}, Line: 4}}).bytes())
+	case "mcp":
+		in = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"status"}}` + "\n"
+	}
+	out, code := p.run(t, strings.ReplaceAll(line, "HOME", filepath.Join(p.dir, "elsewhere")), in)
+	if command == "refresh" {
+		out, _ = p.run(t, "refs Fresh", "")
+	}
+	return varying.ReplaceAllString(strings.ReplaceAll(out, p.dir, "DIR"), "X") + fmt.Sprintf("\nexit %d", code)
+}
