@@ -218,7 +218,7 @@ func TestPlan(t *testing.T) {
 		{bash("grep -rn 'parse_url' src", "src/a.py:1:x"), "search parse_url under src; shown src/a.py"},
 		{bash("grep -rn parse_url src", "src/a.py:3:parse_url\nBinary file x matches"), "search parse_url under src; shown src/a.py"},
 		{bash(`rg -t py 'open_(session|socket)'`, ""), "search open_session lang Python; search open_socket lang Python"},
-		{bash("git grep -n session_cookie -- 'src/*'", ""), "search session_cookie glob **/src/*"},
+		{bash("git grep -n session_cookie -- 'src/*'", ""), "search session_cookie glob **/* under src"},
 		{bash("grep -rn cookie --include='*.py' --include='*.pyi' .", ""), "search cookie glob {**/*.py,**/*.pyi}"},
 		{bash("cd src && grep -n cookie a.py", "12:cookie"), "search cookie under src/a.py; shown src/a.py"},
 		{bash("find . -name '*session*.py'", "./src/session.py"), "find session glob **/*.py; shown src/session.py"},

@@ -31,11 +31,9 @@ type Engine struct {
 	embedErr error
 	opened   bool
 
-	files      []*index.FileRow // by row, filled in when asked for
-	texts      map[uint32][]byte
-	symbols    map[uint32][]index.Symbol
-	byStem     map[string][]*index.FileRow
-	newestTime int64
+	files   []*index.FileRow // by row, filled in when asked for
+	texts   map[uint32][]byte
+	symbols map[uint32][]index.Symbol
 }
 
 // Options for Open.
@@ -84,17 +82,6 @@ func (e *Engine) file(row int) *index.FileRow {
 		e.files[row] = &f
 	}
 	return e.files[row]
-}
-
-// newest is the time of the newest commit of any file.
-func (e *Engine) newest() int64 {
-	if e.newestTime == 0 {
-		e.newestTime = 1
-		for i := range e.reader.Files.Len() {
-			e.newestTime = max(e.newestTime, e.file(i).LastCommit)
-		}
-	}
-	return e.newestTime
 }
 
 // model opens the embedder that the index was made with.

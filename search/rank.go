@@ -374,7 +374,7 @@ func (e *Engine) recency(last int64) float64 {
 	if last == 0 || w == 0 || half <= 0 {
 		return 1
 	}
-	days := float64(e.newest()-last) / 86400
+	days := float64(e.reader.Files.Newest()-last) / 86400
 	return 1 - w + w*math.Pow(0.5, max(0, days)/half)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -112,24 +113,25 @@ func (e *Engine) coupledFiles(p project.Path, add func(project.Path, float64, st
 }
 
 func (e *Engine) couplingScore(c index.Coupled, most int) float64 {
-	days := float64(max(0, e.newest()-c.Last)) / 86400
+	days := float64(max(0, e.reader.Files.Newest()-c.Last)) / 86400
 	return 0.7*float64(c.Count)/float64(most) + 0.3/(1+days/30)
 }
 
 // testPairs finds the tests of a source file and the source of a test by their names.
 func (e *Engine) testPairs(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
-	stem, isTest := testedStem(p.Rel)
+	parts, isTest := testedName(p.Rel)
+	stem := strings.Join(parts, "")
 	if len(stem) < 2 {
 		return 0, nil
 	}
-	files, err := e.filesWithStem(p.Repo, stem)
+	files, err := e.filesNamedWith(p.Repo, parts, false)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for _, f := range files {
-		other, otherIsTest := testedStem(f.Path.Rel)
-		if f.Path == p || other != stem || otherIsTest == isTest || n >= relatedLegLimit {
+		other, otherIsTest := testedName(f.Path.Rel)
+		if f.Path == p || strings.Join(other, "") != stem || otherIsTest == isTest || n >= relatedLegLimit {
 			continue
 		}
 		near := 0.5 + 0.5*float64(commonDirs(p.Rel, f.Path.Rel))/float64(1+strings.Count(p.Rel, "/"))
@@ -143,9 +145,9 @@ func (e *Engine) testPairs(p project.Path, add func(project.Path, float64, strin
 	return n, nil
 }
 
-// testedStem returns a file's name without extension and without what marks a test, in
-// lower case, and whether it was marked.
-func testedStem(rel string) (stem string, isTest bool) {
+// testedName returns the parts of a file's name without extension and without what
+// marks a test, in lower case, and whether it was marked.
+func testedName(rel string) (parts []string, isTest bool) {
 	base := path.Base(rel)
 	if dot := strings.IndexByte(base, '.'); dot > 0 {
 		for _, mark := range []string{".test.", ".spec."} {
@@ -153,7 +155,7 @@ func testedStem(rel string) (stem string, isTest bool) {
 		}
 		base = base[:dot]
 	}
-	parts := words.Parts(base)
+	parts = words.Parts(base)
 	for len(parts) > 1 {
 		switch {
 		case isTestWord(parts[0]):
@@ -161,50 +163,51 @@ func testedStem(rel string) (stem string, isTest bool) {
 		case isTestWord(parts[len(parts)-1]):
 			parts, isTest = parts[:len(parts)-1], true
 		default:
-			return strings.Join(parts, ""), isTest
+			return parts, isTest
 		}
 	}
-	return strings.Join(parts, ""), isTest
+	return parts, isTest
 }
 
 func isTestWord(s string) bool {
 	return s == "test" || s == "tests" || s == "spec" || s == "specs" || s == "testing"
 }
 
-// filesWithStem returns the files of a repository whose name holds all parts of stem,
-// by the postings of the rarest of its terms.
-func (e *Engine) filesWithStem(repo, stem string) ([]*index.FileRow, error) {
-	rows := map[int]bool{}
-	err := e.reader.Postings(stem, func(chunk uint32, packed uint64) {
-		if index.Unpack(packed).Stem == 0 {
-			return
+// filesNamedWith returns the files of a repository that have all parts in their name,
+// or in their folders' names, by the postings of the rarest part; the caller compares.
+func (e *Engine) filesNamedWith(repo string, parts []string, folders bool) ([]*index.FileRow, error) {
+	rarest, least := "", uint64(0)
+	for _, p := range parts {
+		if len(p) < 2 && len(parts) > 1 {
+			continue // a lone letter of a longer name has no postings
 		}
-		if row, live := e.reader.Files.Row(e.reader.Chunks.File(chunk)); live {
-			rows[row] = true
+		n, err := e.reader.DocumentFrequency(p)
+		if err != nil || n == 0 {
+			return nil, err
 		}
-	})
-	if err != nil {
-		return nil, err
+		if rarest == "" || n < least {
+			rarest, least = p, n
+		}
 	}
-	// "test_app" holds the part app; "test_request_context" has no term requestcontext,
-	// so its files are found by the first part and compared whole.
-	if parts := words.Parts(stem); len(parts) == 1 {
-		for row := range e.reader.Files.Len() {
-			if !rows[row] {
-				if s, marked := testedStem(e.file(row).Path.Rel); marked && s == stem {
-					rows[row] = true
-				}
-			}
-		}
+	if rarest == "" {
+		return nil, nil
 	}
 	var out []*index.FileRow
-	for row := range rows {
-		if f := e.file(row); f.Path.Repo == repo {
-			out = append(out, f)
+	last := -1
+	err := e.reader.Postings(rarest, func(chunk uint32, packed uint64) {
+		c := index.Unpack(packed)
+		if c.Stem == 0 && (!folders || c.Dir == 0) {
+			return
 		}
-	}
+		if row, live := e.reader.Files.Row(e.reader.Chunks.File(chunk)); live && row != last {
+			last = row // the chunks of a file stand together
+			if f := e.file(row); f.Path.Repo == repo {
+				out = append(out, f)
+			}
+		}
+	})
 	sort.Slice(out, func(i, j int) bool { return out[i].Path.Less(out[j].Path) })
-	return out, nil
+	return slices.Compact(out), err
 }
 
 func commonDirs(a, b string) int {
@@ -250,7 +253,7 @@ func (e *Engine) importers(p project.Path, add func(project.Path, float64, strin
 		return n, err
 	}
 	for _, i := range imports {
-		files, err := e.filesNamed(index.ImportKey(i.Path))
+		files, err := e.filesNamedWith(p.Repo, words.Parts(index.ImportKey(i.Path)), true)
 		if err != nil {
 			return n, err
 		}
@@ -271,23 +274,6 @@ func (e *Engine) prior(f *index.FileRow) float64 {
 		return 0.3
 	}
 	return 1
-}
-
-// filesNamed returns the files whose name without extension is key, folded.
-func (e *Engine) filesNamed(key string) ([]*index.FileRow, error) {
-	if e.byStem == nil {
-		e.byStem = map[string][]*index.FileRow{}
-		for row := range e.reader.Files.Len() {
-			f := e.file(row)
-			k := index.ImportKey(f.Path.Rel)
-			e.byStem[k] = append(e.byStem[k], f)
-			if _, folder := moduleOf(f.Path.Rel); folder != "" && !isPackageFolder(f.Path.Rel) {
-				k := index.ImportKey(folder)
-				e.byStem[k] = append(e.byStem[k], f)
-			}
-		}
-	}
-	return e.byStem[key], nil
 }
 
 // users adds the files that use what the file defines for others: the exported names

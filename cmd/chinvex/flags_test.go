@@ -1,8 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -158,14 +157,21 @@ func (p playground) write(t *testing.T, name, text string) {
 	}
 }
 
-// run runs a command line in the repository and returns all that it printed.
+// run runs a command line in the repository and returns all that it printed. It starts
+// the program that TestMain put on PATH: doctor and the hook start that program again,
+// and must not find the test binary in its place.
 func (p playground) run(t *testing.T, line, in string) (string, int) {
 	t.Helper()
-	t.Chdir(p.repo)
-	t.Setenv("CHINVEX_HOME", p.home)
-	var out bytes.Buffer
-	code := run(context.Background(), strings.Fields(line), strings.NewReader(in), &out, &out)
-	return out.String(), code
+	cmd := exec.Command("chinvex", strings.Fields(line)...)
+	cmd.Dir = p.repo
+	cmd.Env = append(os.Environ(), "CHINVEX_HOME="+p.home, "PWD="+p.repo)
+	cmd.Stdin = strings.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
 
 // varying is what differs from call to call: times, sizes on disk.

@@ -273,3 +273,20 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// TestLinked keeps out of the hook what takes longer to start than it takes to answer.
+func TestLinked(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	must(t, err)
+	for dep := range strings.Lines(string(out)) {
+		dep = strings.TrimSpace(dep)
+		for _, heavy := range []string{
+			"net/http", "github.com/smacker/go-tree-sitter", "github.com/spf13/cobra", "github.com/mark3labs/mcp-go", "github.com/go-enry",
+			"github.com/zricethezav/gitleaks", "github.com/vbauerster/mpb", "charm.land/", "github.com/chinvex/chinvex/search/ingest",
+		} {
+			if strings.HasPrefix(dep, heavy) && !strings.HasPrefix(dep, "net/http/internal") {
+				t.Errorf("the hook links %s", dep)
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ type Reader struct {
 	Vectors  vector.Rows
 
 	db       *sql.DB
+	prepared map[string]*sql.Stmt
 	chunks   []*postings
 	commits  []*postings
 	mappings [][]byte
@@ -128,6 +129,43 @@ func OpenRows(path string, readOnly bool) (*sql.DB, error) {
 	return db, nil
 }
 
+// statement prepares a query once: some are asked dozens of times for one answer.
+func (r *Reader) statement(query string) (*sql.Stmt, error) {
+	if s, ok := r.prepared[query]; ok {
+		return s, nil
+	}
+	s, err := r.db.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	if r.prepared == nil {
+		r.prepared = map[string]*sql.Stmt{}
+	}
+	r.prepared[query] = s
+	return s, nil
+}
+
+func (r *Reader) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := r.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
+// queryRow is for queries of one row.
+func (r *Reader) queryRow(query string, args ...any) interface{ Scan(...any) error } {
+	s, err := r.statement(query)
+	if err != nil {
+		return failedRow{err}
+	}
+	return s.QueryRow(args...)
+}
+
+type failedRow struct{ err error }
+
+func (f failedRow) Scan(...any) error { return f.err }
+
 // Close releases the files. Strings and structs that the Reader returned stay valid.
 func (r *Reader) Close() {
 	for _, p := range append(r.chunks, r.commits...) {
@@ -136,9 +174,13 @@ func (r *Reader) Close() {
 	for _, b := range r.mappings {
 		unmapFile(b)
 	}
+	for _, s := range r.prepared {
+		_ = s.Close()
+	}
 	if r.db != nil {
 		_ = r.db.Close()
 	}
+	r.prepared = nil
 	r.chunks, r.commits, r.mappings, r.db = nil, nil, nil, nil
 }
 

@@ -1,15 +1,13 @@
 package index
 
 import (
-	"bytes"
-	"compress/flate"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
+
+	"github.com/golang/snappy"
 
 	"github.com/chinvex/chinvex/project"
 
@@ -20,7 +18,7 @@ import (
 // changed; files.born and files.died are the generations in which the version
 // appeared and went (NULL while it lives).
 //
-//   - texts.data: the file's text, secrets redacted, deflated.
+//   - texts.data: the file's text, secrets redacted, compressed (Compress).
 //   - symbols.flags: 1 exported, 2 forward declaration. Lines are 1-based.
 //   - refs.sites: for each use three varints: line minus the line before, the
 //     reference's kind (RefKinds), and the position of the enclosing symbol among the
@@ -73,7 +71,7 @@ type Symbol struct {
 const symbolColumns = "id, file, name, kind, scope, signature, name_line, start, end, flags"
 
 func (r *Reader) symbols(query string, args ...any) ([]Symbol, error) {
-	rows, err := r.db.Query("SELECT "+symbolColumns+" FROM symbols "+query, args...)
+	rows, err := r.query("SELECT "+symbolColumns+" FROM symbols "+query, args...)
 	if err != nil {
 		return nil, rowsError(err)
 	}
@@ -166,7 +164,7 @@ func AppendSite(buf []byte, line, last int, kind string, symbol int) []byte {
 // Sites returns the live uses of a name, in order of file id and line; files counts
 // the files that hold one.
 func (r *Reader) Sites(name string) (sites []Site, files int, err error) {
-	rows, err := r.db.Query("SELECT refs.file, refs.sites FROM names JOIN refs ON refs.name = names.id WHERE names.name = ? ORDER BY refs.file", name)
+	rows, err := r.query("SELECT refs.file, refs.sites FROM names JOIN refs ON refs.name = names.id WHERE names.name = ? ORDER BY refs.file", name)
 	if err != nil {
 		return nil, 0, rowsError(err)
 	}
@@ -211,7 +209,7 @@ func uvarintAt(b []byte, at int) (uint64, int) {
 
 // UseCount returns in how many live files a name is used.
 func (r *Reader) UseCount(name string) (files int, err error) {
-	rows, err := r.db.Query("SELECT refs.file FROM names JOIN refs ON refs.name = names.id WHERE names.name = ?", name)
+	rows, err := r.query("SELECT refs.file FROM names JOIN refs ON refs.name = names.id WHERE names.name = ?", name)
 	if err != nil {
 		return 0, rowsError(err)
 	}
@@ -236,7 +234,7 @@ type Import struct {
 }
 
 func (r *Reader) imports(query string, arg any) ([]Import, error) {
-	rows, err := r.db.Query("SELECT file, path, line FROM imports "+query, arg)
+	rows, err := r.query("SELECT file, path, line FROM imports "+query, arg)
 	if err != nil {
 		return nil, rowsError(err)
 	}
@@ -295,15 +293,15 @@ func isSourceExtension(ext string) bool {
 // Text returns a file version's text as indexed, secrets redacted.
 func (r *Reader) Text(file uint32) ([]byte, error) {
 	var data []byte
-	switch err := r.db.QueryRow("SELECT data FROM texts WHERE file = ?", file).Scan(&data); {
+	switch err := r.queryRow("SELECT data FROM texts WHERE file = ?", file).Scan(&data); {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
 	case err != nil:
 		return nil, rowsError(err)
 	}
-	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(data)))
+	text, err := Decompress(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: a stored text does not inflate (%v); run `chinvex ingest --rebuild`", ErrDamaged, err)
+		return nil, err
 	}
 	return text, nil
 }
@@ -316,7 +314,7 @@ type History struct {
 
 // History returns the history of a path, zero when there is none.
 func (r *Reader) History(p project.Path) (h History, err error) {
-	err = r.db.QueryRow("SELECT commits, last FROM paths WHERE repo = ? AND path = ?", p.Repo, p.Rel).Scan(&h.Commits, &h.Last)
+	err = r.queryRow("SELECT commits, last FROM paths WHERE repo = ? AND path = ?", p.Repo, p.Rel).Scan(&h.Commits, &h.Last)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -339,13 +337,12 @@ const maxCouplingCommits = 400
 // (at most 400), most often first, ties by path; total counts those commits. A
 // path that is no live file is left out.
 func (r *Reader) Coupling(p project.Path, limit int) (out []Coupled, total int, err error) {
-	rows, err := r.db.Query(`
+	rows, err := r.query(`
 WITH mine AS (SELECT cf.commit_id, c.time FROM paths p JOIN commit_files cf ON cf.path = p.id JOIN commits c ON c.id = cf.commit_id
-              WHERE p.repo = ?1 AND p.path = ?2 ORDER BY c.time DESC, c.id DESC LIMIT ?3)
-SELECT q.path, count(*) AS n, q.commits, max(mine.time), (SELECT count(*) FROM mine)
-FROM mine JOIN commit_files o ON o.commit_id = mine.commit_id JOIN paths q ON q.id = o.path
-WHERE q.repo = ?1 AND q.path <> ?2
-GROUP BY o.path ORDER BY n DESC, max(mine.time) DESC, q.path LIMIT ?4`, p.Repo, p.Rel, maxCouplingCommits, limit*4)
+              WHERE p.repo = ?1 AND p.path = ?2 ORDER BY c.time DESC, c.id DESC LIMIT ?3),
+  together AS (SELECT o.path, count(*) AS n, max(mine.time) AS last FROM mine JOIN commit_files o ON o.commit_id = mine.commit_id GROUP BY o.path)
+SELECT q.path, n, q.commits, together.last, (SELECT count(*) FROM mine) FROM together JOIN paths q ON q.id = together.path
+WHERE q.repo = ?1 AND q.path <> ?2 ORDER BY n DESC, together.last DESC, q.path LIMIT ?4`, p.Repo, p.Rel, maxCouplingCommits, limit*4)
 	if err != nil {
 		return nil, 0, rowsError(err)
 	}
@@ -378,14 +375,14 @@ func (r *Reader) CommitsByID(ids []uint32) ([]Commit, error) {
 	var out []Commit
 	for _, id := range ids {
 		c := Commit{ID: id}
-		err := r.db.QueryRow("SELECT repo, hash, time, subject FROM commits WHERE id = ?", id).Scan(&c.Repo, &c.Hash, &c.Time, &c.Subject)
+		err := r.queryRow("SELECT repo, hash, time, subject FROM commits WHERE id = ?", id).Scan(&c.Repo, &c.Hash, &c.Time, &c.Subject)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
 		if err != nil {
 			return nil, rowsError(err)
 		}
-		rows, err := r.db.Query("SELECT p.path FROM commit_files cf JOIN paths p ON p.id = cf.path WHERE cf.commit_id = ? ORDER BY p.path", id)
+		rows, err := r.query("SELECT p.path FROM commit_files cf JOIN paths p ON p.id = cf.path WHERE cf.commit_id = ? ORDER BY p.path", id)
 		if err != nil {
 			return nil, rowsError(err)
 		}
@@ -412,7 +409,7 @@ func (r *Reader) CommitsByID(ids []uint32) ([]Commit, error) {
 // Totals counts references (uses), pairs of live or past paths that changed
 // together at least once, and commits. It scans whole tables: for benchmarks.
 func (r *Reader) Totals() (references, pairs, commits int, err error) {
-	rows, err := r.db.Query("SELECT file, sites FROM refs")
+	rows, err := r.query("SELECT file, sites FROM refs")
 	if err != nil {
 		return 0, 0, 0, rowsError(err)
 	}
@@ -432,33 +429,22 @@ func (r *Reader) Totals() (references, pairs, commits int, err error) {
 	if err := rows.Err(); err != nil {
 		return 0, 0, 0, rowsError(err)
 	}
-	if err := r.db.QueryRow("SELECT count(*) FROM (SELECT DISTINCT a.path, b.path FROM commit_files a JOIN commit_files b ON a.commit_id = b.commit_id AND a.path < b.path)").Scan(&pairs); err != nil {
+	if err := r.queryRow("SELECT count(*) FROM (SELECT DISTINCT a.path, b.path FROM commit_files a JOIN commit_files b ON a.commit_id = b.commit_id AND a.path < b.path)").Scan(&pairs); err != nil {
 		return 0, 0, 0, rowsError(err)
 	}
-	err = r.db.QueryRow("SELECT count(*) FROM commits").Scan(&commits)
+	err = r.queryRow("SELECT count(*) FROM commits").Scan(&commits)
 	return references, pairs, commits, rowsError(err)
 }
 
-// deflaters are kept: making one costs more than compressing a usual file.
-var deflaters = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(nil, flate.BestSpeed)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	return w
-}}
+// Compress returns the stored form of a text: snappy, because a search unpacks the files
+// of all its results and the disk holds the index easily.
+func Compress(text []byte) []byte { return snappy.Encode(nil, text) }
 
-// Deflate returns the stored form of a text.
-func Deflate(text []byte) ([]byte, error) {
-	w := deflaters.Get().(*flate.Writer)
-	defer deflaters.Put(w)
-	var buf bytes.Buffer
-	w.Reset(&buf)
-	if _, err := w.Write(text); err != nil {
-		return nil, err
+// Decompress is the inverse of Compress. ErrDamaged for anything else.
+func Decompress(data []byte) ([]byte, error) {
+	text, err := snappy.Decode(nil, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: a stored text cannot be unpacked (%v); run `chinvex ingest --rebuild`", ErrDamaged, err)
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	return text, nil
 }

@@ -103,8 +103,8 @@ type FileRow struct {
 	LastCommit int64  // Unix seconds of the last commit that touched it, 0 when none is known
 }
 
-// files-<G>.tab, little-endian: magic "CXF1", uint32 rows, uint32 first id, uint32
-// ids, uint32 blob bytes; then ids × uint32 (row number + 1 of each file id, 0 for a
+// files-<G>.tab, little-endian: magic "CXF1", uint32 rows, uint32 newest commit of any
+// file (Unix seconds), uint32 ids, uint32 blob bytes; then ids × uint32 (row number + 1 of each file id, 0 for a
 // dead one); then rows × fileSize; then the blob with the strings. Rows are in order
 // of path, so that row order is the tie-break order. A row:
 //
@@ -128,7 +128,9 @@ func EncodeFiles(rows []FileRow, ids uint32) []byte {
 	var blob bytes.Buffer
 	labels := map[string]uint32{} // repository + language, shared by many rows
 	body := make([]byte, 0, len(rows)*fileSize)
+	newest := uint32(0)
 	for i, r := range rows {
+		newest = max(newest, uint32(max(0, min(r.LastCommit, 1<<32-1))))
 		index[r.ID] = uint32(i) + 1
 		label := r.Path.Repo + r.Language
 		key := r.Path.Repo + "\x00" + r.Language
@@ -147,7 +149,7 @@ func EncodeFiles(rows []FileRow, ids uint32) []byte {
 		}
 	}
 	out := append([]byte(nil), filesMagic...)
-	for _, v := range []uint32{uint32(len(rows)), 0, ids, uint32(blob.Len())} {
+	for _, v := range []uint32{uint32(len(rows)), newest, ids, uint32(blob.Len())} {
 		out = le.AppendUint32(out, v)
 	}
 	for _, v := range index {
@@ -162,6 +164,7 @@ type FileTable struct {
 	index, rows []byte
 	blob        []byte
 	n           int
+	newest      int64
 }
 
 // OpenFiles checks the sizes of a files table and returns the view. ErrDamaged when
@@ -178,7 +181,7 @@ func OpenFiles(b []byte) (FileTable, error) {
 	if filesHeader+4*ids+fileSize*rows+blob != uint64(len(b)) {
 		return bad("has the wrong size")
 	}
-	t := FileTable{n: int(rows)}
+	t := FileTable{n: int(rows), newest: int64(le.Uint32(b[8:]))}
 	b = b[filesHeader:]
 	t.index, b = b[:4*ids], b[4*ids:]
 	t.rows, t.blob = b[:fileSize*rows], b[fileSize*rows:]
@@ -192,6 +195,10 @@ func OpenFiles(b []byte) (FileTable, error) {
 	}
 	return t, nil
 }
+
+// Newest is the time of the newest commit of any live file, Unix seconds, 0 when none
+// is known.
+func (t FileTable) Newest() int64 { return t.newest }
 
 // Len is the number of live files.
 func (t FileTable) Len() int { return t.n }

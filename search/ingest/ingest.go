@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sort"
+	"sync"
 	"time"
 
 	"github.com/chinvex/chinvex/parse/words"
@@ -34,10 +36,11 @@ type Report struct {
 	Generation int64          `json:"generation"`
 	Published  bool           `json:"published"` // false: nothing had changed
 	Rebuilt    bool           `json:"rebuilt"`
-	Added      int            `json:"added"`   // files
-	Changed    int            `json:"changed"` // files
-	Removed    int            `json:"removed"` // files
-	Commits    int            `json:"commits"` // newly read
+	Queued     bool           `json:"queued,omitempty"` // another process writes and does it
+	Added      int            `json:"added"`            // files
+	Changed    int            `json:"changed"`          // files
+	Removed    int            `json:"removed"`          // files
+	Commits    int            `json:"commits"`          // newly read
 	LeftOut    map[string]int `json:"left_out"`
 	Notes      []string       `json:"notes,omitempty"` // sentences for a person
 	Stages     []Stage        `json:"stages"`
@@ -89,7 +92,8 @@ func Ingest(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.Unlock()
+	unlock := sync.OnceFunc(func() { _ = l.Unlock() })
+	defer unlock()
 
 	// A whole ingest allocates much that dies at once: collecting half as often costs
 	// some hundred megabytes at most and saves a fifth of the time.
@@ -103,6 +107,11 @@ func Ingest(ctx context.Context, o Options) (*Report, error) {
 		m = nil
 	}
 	if err := r.ingest(dir, m, generation); err != nil {
+		return nil, err
+	}
+	unlock()
+	// What was edited meanwhile was left to us.
+	if _, err := drain(ctx, o); err != nil {
 		return nil, err
 	}
 	return &r.report, nil
@@ -495,20 +504,68 @@ func (r *run) finish(history []historyPlan) error {
 // publishes. It does not look for other changes. Paths of no repository of the context
 // and of files that should not be indexed are passed over. Without an index it is
 // ErrNoIndex.
+//
+// While another process writes the index, the paths are left to it (the report says
+// Queued): edits come faster than refreshes at times, and processes must not pile up.
 func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, error) {
-	if o.Wait == 0 {
-		o.Wait = 5 * time.Second
-	}
-	r := &run{Options: o, ctx: ctx, last: time.Now(), now: time.Now()}
 	dir := o.Context.IndexDir()
-	if _, err := index.ReadManifest(dir); err != nil {
-		return nil, err // before making a lock file where no index is
+	// Before making files where no index is, or none that could take them in.
+	m, err := index.ReadManifest(dir)
+	if err == nil {
+		err = CheckModel(m, o.Settings)
 	}
-	l, err := lock(ctx, dir, o.Wait)
 	if err != nil {
 		return nil, err
 	}
-	defer l.Unlock()
+	if err := enqueue(dir, paths); err != nil {
+		return nil, err
+	}
+	return drain(ctx, o)
+}
+
+// drain refreshes what is queued until nothing is.
+func drain(ctx context.Context, o Options) (*Report, error) {
+	dir := o.Context.IndexDir()
+	total := &Report{Queued: true}
+	for {
+		waiting, err := requests(dir)
+		if err != nil || len(waiting) == 0 {
+			return total, err
+		}
+		l, err := lock(ctx, dir, 0)
+		if errors.Is(err, ErrLocked) {
+			return total, nil // its holder looks at the queue after it has let go
+		}
+		if err != nil {
+			return nil, err
+		}
+		report, err := refreshQueue(ctx, o)
+		_ = l.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		total.Queued = false
+		total.Generation, total.Stats, total.LeftOut = report.Generation, report.Stats, report.LeftOut
+		total.Published = total.Published || report.Published
+		total.Added, total.Changed, total.Removed = total.Added+report.Added, total.Changed+report.Changed, total.Removed+report.Removed
+		total.Stages = append(total.Stages, report.Stages...)
+	}
+}
+
+// refreshQueue does one refresh of all that is queued, under the lock.
+func refreshQueue(ctx context.Context, o Options) (*Report, error) {
+	r := &run{Options: o, ctx: ctx, last: time.Now(), now: time.Now()}
+	dir := o.Context.IndexDir()
+	waiting, err := requests(dir)
+	if err != nil {
+		return nil, err
+	}
+	paths := requested(waiting)
+	done := func() {
+		for _, file := range waiting {
+			_ = os.Remove(file)
+		}
+	}
 	m, err := index.ReadManifest(dir)
 	if err != nil {
 		return nil, err
@@ -524,6 +581,7 @@ func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, err
 		return nil, err
 	}
 	if !p.work() {
+		done()
 		r.report.Generation, r.report.Stats = m.Generation, m.Stats
 		return &r.report, nil
 	}
@@ -538,6 +596,7 @@ func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, err
 	if err := r.finish(nil); err != nil {
 		return nil, err
 	}
+	done()
 	return &r.report, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
@@ -314,6 +315,32 @@ func TestRefresh(t *testing.T) {
 	os.Remove(filepath.Join(w.root, "b.py"))
 	if r, err = ingest.Refresh(context.Background(), o, []project.Path{w.path("b.py")}); err != nil || r.Removed != 1 {
 		t.Errorf("deleted: %+v, %v", r, err)
+	}
+}
+
+// Refreshes that come while another writes are done by that one; none waits.
+func TestRefreshesDoNotPileUp(t *testing.T) {
+	w := newWorld(t)
+	for i := range 20 {
+		w.write(fmt.Sprintf("f%d.go", i), "package a\n")
+	}
+	w.commit("first")
+	w.ingest()
+	var g errgroup.Group
+	for i := range 20 {
+		w.write(fmt.Sprintf("f%d.go", i), fmt.Sprintf("package a\n\nfunc Late%d() {}\n", i))
+		g.Go(func() error {
+			_, err := ingest.Refresh(context.Background(), ingest.Options{Context: w.c, Settings: settings(w.c)}, []project.Path{w.path(fmt.Sprintf("f%d.go", i))})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if got := w.files(fmt.Sprintf("Late%d", i)); len(got) == 0 || got[0] != fmt.Sprintf("f%d.go", i) {
+			t.Errorf("Late%d is in %q", i, got)
+		}
 	}
 }
 

@@ -32,11 +32,10 @@ type parsed struct {
 	class     index.Class
 	lines     int
 	secrets   int
-	deflated  []byte
+	packed    []byte // its text as stored
 	file      *source.File
 	chunks    []chunkTerms
 	nameLines []int // of each symbol: the chunk that holds its name
-	err       error
 }
 
 type chunkTerms struct {
@@ -102,9 +101,7 @@ func parseFile(ctx context.Context, c candidate, before []byte, limit int64, a *
 	p.language = language.Of(c.path.Rel, text)
 	p.class = classOf(c.path.Rel, p.language, text)
 	p.file = source.Parse(ctx, c.path.Rel, p.language, text)
-	if p.deflated, p.err = index.Deflate(text); p.err != nil {
-		return p
-	}
+	p.packed = index.Compress(text)
 	p.analyse(text, a)
 	return p
 }

@@ -1,10 +1,7 @@
 package ingest
 
 import (
-	"bytes"
-	"compress/flate"
 	"fmt"
-	"io"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -36,10 +33,10 @@ func (r *run) chunkTexts(first uint32, failed *error) iter.Seq[string] {
 					*failed = err
 					return
 				}
-				var deflated []byte
-				err := w.tx.QueryRow("SELECT data FROM texts WHERE file = ?", c.File).Scan(&deflated)
+				var packed []byte
+				err := w.tx.QueryRow("SELECT data FROM texts WHERE file = ?", c.File).Scan(&packed)
 				if err == nil {
-					text, err = io.ReadAll(flate.NewReader(bytes.NewReader(deflated)))
+					text, err = index.Decompress(packed)
 				}
 				if err != nil {
 					*failed = fmt.Errorf("cannot read a stored text: %w", err)

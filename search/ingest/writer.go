@@ -24,12 +24,20 @@ import (
 // ErrLocked says that another process writes the index.
 var ErrLocked = errors.New("another chinvex is writing this index")
 
-// lock takes the writer's lock of an index directory, waiting up to wait.
+// lock takes the writer's lock of an index directory, waiting up to wait; with wait 0 it
+// tries once. ErrLocked when another process keeps it.
 func lock(ctx context.Context, dir string, wait time.Duration) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the index directory: %w; check that the disk is writable and not full", err)
 	}
 	l := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	if wait == 0 {
+		ok, err := l.TryLock()
+		if err == nil && !ok {
+			err = ErrLocked
+		}
+		return l, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
@@ -316,9 +324,6 @@ func (w *writer) count(row index.FileRow, sign int, body, comment, symbols, secr
 
 // add stores a new file version.
 func (w *writer) add(p *parsed) error {
-	if p.err != nil {
-		return fmt.Errorf("cannot index %s: %w", p.path.Rel, p.err)
-	}
 	id := w.next.Files
 	w.next.Files++
 	firstSymbol := w.next.Symbols
@@ -362,7 +367,7 @@ func (w *writer) addRows(p *parsed, row index.FileRow, firstSymbol uint32, body,
 		p.language, int(p.class), p.lines, f.Package, row.FirstChunk, row.Chunks, body, comment, len(f.Symbols), p.secrets, f.Problem, w.next.Generation); err != nil {
 		return err
 	}
-	if _, err := w.tx.Exec("INSERT INTO texts VALUES(?,?)", row.ID, p.deflated); err != nil {
+	if _, err := w.tx.Exec("INSERT INTO texts VALUES(?,?)", row.ID, p.packed); err != nil {
 		return err
 	}
 	symbol, err := w.tx.Prepare("INSERT INTO symbols VALUES(?,?,?,?,?,?,?,?,?,?)")

@@ -115,7 +115,7 @@ func index(t *testing.T, home, repo string) {
 	}
 }
 
-var server = sync.OnceValues(func() (string, error) {
+var serverProgram = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "chinvex-mcp-test-")
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ var server = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if program, err := server(); err == nil {
+	if program, err := serverProgram(); err == nil {
 		os.RemoveAll(filepath.Dir(program))
 	}
 	os.Exit(code)
@@ -140,7 +140,7 @@ func TestMain(m *testing.M) {
 // connect starts the built program as a client does and does the handshake.
 func connect(t *testing.T, home, dir string, env ...string) *sdk.ClientSession {
 	t.Helper()
-	program, err := server()
+	program, err := serverProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
