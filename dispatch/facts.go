@@ -153,7 +153,7 @@ func (a *asker) changed(ctx context.Context, o Operation) ([]Group, int, error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	hit := touchedBy(symbols, o.Edit)
+	hit := append(touchedBy(symbols, o.Edit), goneFrom(symbols, o.Path, o.Edit.Hunks)...)
 	for i := range hit {
 		if hit[i].files, err = a.engine.Uses(hit[i].Name); err != nil {
 			return nil, 0, err
@@ -173,11 +173,16 @@ func (a *asker) changed(ctx context.Context, o Operation) ([]Group, int, error) 
 		if s.files == 0 || s.files > commonName {
 			continue
 		}
+		if s.Line == 0 { // not in the index: a definition elsewhere takes the uses
+			if elsewhere, err := a.definedElsewhere(s.Name, o.Path); err != nil || elsewhere {
+				continue
+			}
+		}
 		query := search.RefsQuery{Name: s.Name, File: o.Path, Limit: changedUses, Exclude: []search.LineRange{{Path: o.Path, Start: s.Start, End: s.End}}}
 		if s.removed { // the file's own uses are read from the disk: the edit may have changed them
 			query.Exclude[0] = search.LineRange{Path: o.Path}
 		}
-		found, err := a.refs(ctx, query)
+		found, err := a.refs(ctx, query, s.removed)
 		if err != nil {
 			return groups, len(hit), err
 		}
@@ -241,8 +246,9 @@ func (a *asker) read(file project.Path) []byte {
 const commonName = 150
 
 // refs asks for uses of a file's symbol and keeps the likely ones. That a name has one
-// definition says nothing when other files define it too.
-func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.References, error) {
+// definition says nothing when other files define it too; that it has none makes all its
+// uses likely when the edit removed it.
+func (a *asker) refs(ctx context.Context, q search.RefsQuery, removed bool) (*search.References, error) {
 	limit := q.Limit
 	q.Limit *= 2 // some are left out below
 	found, err := a.engine.Refs(ctx, q)
@@ -255,6 +261,9 @@ func (a *asker) refs(ctx context.Context, q search.RefsQuery) (*search.Reference
 	}
 	n := len(found.References)
 	found.References = slices.DeleteFunc(found.References, func(r search.Reference) bool {
+		if len(found.Definitions) == 0 {
+			return !removed
+		}
 		return r.Likelihood < leastLikely || elsewhere && r.Why == "the only definition of that name"
 	})
 	if len(found.References) < n { // the best come first, so the rest is no likelier
@@ -341,6 +350,25 @@ func touchedBy(symbols []search.Definition, edit *claude.Edit) []touched {
 	return hit
 }
 
+// goneFrom returns the definitions that hunks removed and that the index does not know
+// any more: a refresh that an earlier edit started may read the file after this one.
+func goneFrom(symbols []search.Definition, file project.Path, hunks []claude.Hunk) []touched {
+	var gone []touched
+	for _, h := range hunks {
+		old := strings.Fields(h.Old())
+		for _, name := range parse.ChangedIdentifiers(h.Old(), h.New()) {
+			defined := false
+			for i := 1; i < len(old) && !defined; i++ {
+				defined = slices.Contains(keywords, old[i-1]) && strings.HasPrefix(old[i], name) && holdsWord(old[i], name)
+			}
+			if defined && !slices.ContainsFunc(symbols, func(s search.Definition) bool { return s.Name == name }) {
+				gone = append(gone, touched{Definition: search.Definition{Path: file, Name: name}, removed: true})
+			}
+		}
+	}
+	return gone
+}
+
 // oldLines returns the lines that hunks removed or replaced, as numbered before the
 // edit, and the lines before which they only inserted.
 func oldLines(hunks []claude.Hunk) (removed []claude.Lines, insertions []int) {
@@ -424,7 +452,7 @@ func (a *asker) uses(ctx context.Context, o Operation) ([]Group, int, error) {
 			continue
 		}
 		seen[s.Name] = true
-		found, err := a.refs(ctx, search.RefsQuery{Name: s.Name, File: o.Path, Limit: readUses, Exclude: []search.LineRange{{Path: o.Path}}})
+		found, err := a.refs(ctx, search.RefsQuery{Name: s.Name, File: o.Path, Limit: readUses, Exclude: []search.LineRange{{Path: o.Path}}}, false)
 		if err != nil {
 			return nil, candidates, err
 		}

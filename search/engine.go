@@ -15,6 +15,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/chinvex/chinvex/parse/words"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
 	"github.com/chinvex/chinvex/search/index"
@@ -127,14 +128,11 @@ func (e *Engine) Search(ctx context.Context, query Query) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Candidates["lexical"] = len(leg.touched)
+	t.Candidates["lexical"] = leg.found
 	clock.step("lexical")
 	var ids []uint32
 	if query.Mode != Semantic {
-		ids = best(leg.touched, func(id uint32) float32 {
-			row, _ := e.reader.Files.Row(e.reader.Chunks.File(id))
-			return leg.chunk[id] + fileShare*leg.file[row]
-		}, candidates)
+		ids = e.best(leg, candidates)
 	}
 
 	var vector []float32
@@ -279,8 +277,8 @@ func (e *Engine) nearest(query []float32, allowed []bool, k int) ([]uint32, erro
 	if allowed != nil {
 		live = make([]uint64, len(live))
 		for row, ok := range allowed {
-			if f := e.file(row); ok {
-				for c := f.FirstChunk; c < f.FirstChunk+f.Chunks; c++ {
+			if first, n := e.reader.Files.ChunkRange(row); ok {
+				for c := first; c < first+n; c++ {
 					live[c/64] |= 1 << (c % 64)
 				}
 			}
@@ -416,11 +414,14 @@ func (e *Engine) queriedNames(q *analysis, allowed []bool) (*queriedNames, error
 	if err := look(q.symbol, false); err != nil {
 		return nil, err
 	}
-	for row := range e.reader.Files.Len() {
-		if allowed == nil || allowed[row] {
-			if sameStem(e.file(row).Path.Rel, q.symbol) {
-				out.stems[row] = stemIsSymbol
-			}
+	files, err := e.filesNamedWith("", words.Parts(q.symbol), false)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		row, _ := e.reader.Files.Row(f.ID)
+		if (allowed == nil || allowed[row]) && sameStem(f.Path.Rel, q.symbol) {
+			out.stems[row] = stemIsSymbol
 		}
 	}
 	return out, nil
@@ -436,7 +437,7 @@ func sameStem(rel, name string) bool {
 }
 
 func folded(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "-", ""))
 }
 
 // chunkAt returns the chunk of a file that holds a line.

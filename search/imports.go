@@ -5,25 +5,37 @@ import (
 	"strings"
 )
 
-// importMeans tells whether an import, as written in the file from, means the file
-// target (both relative to the repository's root). It goes by names alone, the way all
+// importTarget is a file as imports may mean it. It goes by names alone, the way all
 // languages lay files out: components of the import are the last components of the
 // file's path or of its folder.
-func importMeans(imported, from, target string) bool {
-	module, folder := moduleOf(target)
+type importTarget struct {
+	module, folder string
+	isPackage      bool // its language imports folders
+}
+
+func newImportTarget(rel string) importTarget {
+	t := importTarget{isPackage: isPackageFolder(rel)}
+	t.module, t.folder = moduleOf(rel)
+	return t
+}
+
+// meant tells whether an import, as written in the file from, means the target.
+func (t importTarget) meant(imported, from string) bool {
 	for _, want := range importPaths(imported, from) {
-		if want == "" {
-			continue
-		}
-		if hasSuffixPath(module, want) && (strings.Contains(want, "/") || path.Base(module) == want) {
-			return true
-		}
-		// A package is a folder: Go's import names it with the module's name before it.
-		if folder != "" && (hasSuffixPath(folder, want) || isPackageFolder(target) && hasSuffixPath(want, folder)) {
+		if t.among(want) {
 			return true
 		}
 	}
 	return false
+}
+
+// among tells whether one path of an import means the target.
+func (t importTarget) among(want string) bool {
+	if want == "" || want == "." {
+		return false
+	}
+	// A package is a folder: Go's import names it with the module's name before it.
+	return hasSuffixPath(t.module, want) || t.folder != "" && (hasSuffixPath(t.folder, want) || t.isPackage && hasSuffixPath(want, t.folder))
 }
 
 // moduleOf returns the path by which a file is imported, without its extension; and
@@ -68,7 +80,7 @@ func importPaths(imported, from string) []string {
 		return []string{path.Join(dir, strings.ReplaceAll(p[up:], ".", "/"))}
 	}
 	if strings.Contains(p, "::") || strings.Contains(p, "\\") { // Rust, C++, PHP, Perl
-		p = strings.NewReplacer("::", "/", "\\", "/").Replace(p)
+		p = strings.ReplaceAll(strings.ReplaceAll(p, "::", "/"), "\\", "/")
 		for _, prefix := range []string{"crate/", "self/", "super/"} {
 			p = strings.TrimPrefix(p, prefix)
 		}

@@ -28,13 +28,14 @@ const (
 	fileK1 = 2.0
 	fileB  = 0.3
 
-	fileShare       = 0.5  // of the file's BM25 beside the chunk's
-	semanticShare   = 1.0  // of the cosine part, before semantic_weight
-	symbolSemantic  = 0.3  // factor on it when the query is a symbol
-	semanticFloor   = 0.2  // quantile of the candidates' cosines that counts as 0
-	candidates      = 800  // chunks that are scored in full
-	semanticNearest = 200  // of them at most by cosine alone
-	subjectShare    = 0.15 // commits whose subject matches, to the files that they touched
+	fileShare       = 0.5     // of the file's BM25 beside the chunk's
+	semanticShare   = 1.0     // of the cosine part, before semantic_weight
+	symbolSemantic  = 0.3     // factor on it when the query is a symbol
+	semanticFloor   = 0.2     // quantile of the candidates' cosines that counts as 0
+	commonTerm      = 1 << 14 // chunks; a term in more is not looked up where others can be
+	candidates      = 800     // chunks that are scored in full
+	semanticNearest = 200     // of them at most by cosine alone
+	subjectShare    = 0.15    // commits whose subject matches, to the files that they touched
 
 	coherenceBoost  = 0.5
 	definesBoost    = 3.0 // the chunk defines the queried symbol
@@ -90,7 +91,7 @@ type lexicalLeg struct {
 	file      []float32 // BM25 by row
 	stemMask  []uint32  // groups in the file's stem, by row
 	dirMask   []uint32
-	touched   []uint32 // chunks with a score
+	found     int // chunks with a score
 }
 
 // lexical scores every live, allowed chunk that shares a term with the query.
@@ -116,10 +117,17 @@ func (e *Engine) lexical(q *analysis, allowed []bool) (*lexicalLeg, error) {
 	}
 	var list []posting
 	done := map[string]bool{}
+	skip, err := e.tooCommon(q)
+	if err != nil {
+		return nil, err
+	}
 	for g := range q.groups {
 		group := &q.groups[g]
 		bit := uint32(1) << g
 		for _, term := range group.terms {
+			if skip[term] {
+				continue
+			}
 			list = list[:0]
 			lastRow, inFiles := -1, 0
 			err := r.Postings(term, func(chunk uint32, packed uint64) {
@@ -156,7 +164,7 @@ func (e *Engine) lexical(q *analysis, allowed []bool) (*lexicalLeg, error) {
 				}
 				tf += float64(p.c.Body + p.c.Comment + p.c.Name)
 				if leg.chunkMask[p.chunk] == 0 {
-					leg.touched = append(leg.touched, p.chunk)
+					leg.found++
 				}
 				leg.chunkMask[p.chunk] |= bit
 				if p.c.Stem > 0 {
@@ -180,40 +188,93 @@ func (e *Engine) lexical(q *analysis, allowed []bool) (*lexicalLeg, error) {
 	return leg, nil
 }
 
-// best returns the k ids with the largest scores, ties to the lower id, in order of
-// id.
-func best(ids []uint32, score func(uint32) float32, k int) []uint32 {
-	slices.Sort(ids)
+// tooCommon returns the terms that so many chunks hold that they cost more than they
+// tell; none where every term is like that. Small repositories have none.
+func (e *Engine) tooCommon(q *analysis) (map[string]bool, error) {
+	skip, rare := map[string]bool{}, false
+	for _, g := range q.groups {
+		for _, term := range g.terms {
+			n, err := e.reader.DocumentFrequency(term)
+			if err != nil {
+				return nil, err
+			}
+			if n > commonTerm {
+				skip[term] = true
+			} else if n > 0 {
+				rare = true
+			}
+		}
+	}
+	if !rare {
+		return nil, nil
+	}
+	return skip, nil
+}
+
+// best returns the k chunks with the largest scores, chunk and file together, ties to
+// the lower id, in order of id.
+func (e *Engine) best(leg *lexicalLeg, k int) []uint32 {
+	ids := make([]uint32, 0, leg.found)
+	scores := make([]float32, 0, leg.found)
+	for id, mask := range leg.chunkMask {
+		if mask != 0 {
+			row, _ := e.reader.Files.Row(e.reader.Chunks.File(uint32(id)))
+			ids = append(ids, uint32(id))
+			scores = append(scores, leg.chunk[id]+fileShare*leg.file[row])
+		}
+	}
 	if len(ids) <= k {
 		return ids
 	}
-	scores := make([]float32, len(ids))
-	for i, id := range ids {
-		scores[i] = score(id)
-	}
-	slices.Sort(scores)
-	limit := scores[len(scores)-k]
-	above := 0
-	for _, s := range scores[len(scores)-k:] {
+	limit := largest(slices.Clone(scores), k)
+	ties := k
+	for _, s := range scores {
 		if s > limit {
-			above++
-		}
-	}
-	ties := k - above
-	out := make([]uint32, 0, k)
-	for _, id := range ids {
-		s := score(id)
-		if s == limit {
-			if ties == 0 {
-				continue
-			}
 			ties--
 		}
-		if s >= limit {
-			out = append(out, id)
+	}
+	out := make([]uint32, 0, k)
+	for i, s := range scores {
+		if s < limit || s == limit && ties == 0 {
+			continue
 		}
+		if s == limit {
+			ties--
+		}
+		out = append(out, ids[i])
 	}
 	return out
+}
+
+// largest returns the k-th largest of v by Hoare's selection; it reorders v.
+func largest(v []float32, k int) float32 {
+	lo, hi := 0, len(v)-1
+	for lo < hi {
+		pivot := v[(lo+hi)/2]
+		i, j := lo, hi
+		for i <= j {
+			for v[i] > pivot {
+				i++
+			}
+			for v[j] < pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k-1 <= j:
+			hi = j
+		case k-1 >= i:
+			lo = i
+		default:
+			return v[k-1]
+		}
+	}
+	return v[k-1]
 }
 
 // fuse gives every candidate its base score: the legs brought to one scale.

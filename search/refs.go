@@ -192,11 +192,15 @@ func (e *Engine) judge(definitions []Definition) func(row int) (float64, string)
 		why        string
 	}
 	known := map[int]verdict{}
-	files := map[project.Path]bool{}
+	files := map[project.Path]importTarget{}
 	dirs := map[string]bool{}
 	for _, d := range definitions {
-		files[d.Path] = true
+		files[d.Path] = newImportTarget(d.Path.Rel)
 		dirs[d.Path.Repo+"\x00"+path.Dir(d.Path.Rel)] = true
+	}
+	defines := func(p project.Path) bool {
+		_, ok := files[p]
+		return ok
 	}
 	return func(row int) (float64, string) {
 		if v, ok := known[row]; ok {
@@ -207,7 +211,7 @@ func (e *Engine) judge(definitions []Definition) func(row int) (float64, string)
 		switch {
 		case len(definitions) == 0:
 			v.why = "defined nowhere here"
-		case files[f.Path]:
+		case defines(f.Path):
 			v = verdict{likelySameFile, "same file"}
 		case e.importsAny(f, files):
 			v = verdict{likelyImports, "imports it"}
@@ -221,15 +225,18 @@ func (e *Engine) judge(definitions []Definition) func(row int) (float64, string)
 	}
 }
 
-func (e *Engine) importsAny(f *index.FileRow, files map[project.Path]bool) bool {
+func (e *Engine) importsAny(f *index.FileRow, files map[project.Path]importTarget) bool {
 	imports, err := e.reader.ImportsOf(f.ID)
 	if err != nil {
 		return false
 	}
 	for _, i := range imports {
-		for target := range files {
-			if target.Repo == f.Path.Repo && importMeans(i.Path, f.Path.Rel, target.Rel) {
-				return true
+		wants := importPaths(i.Path, f.Path.Rel)
+		for p, target := range files {
+			for _, want := range wants {
+				if p.Repo == f.Path.Repo && target.among(want) {
+					return true
+				}
 			}
 		}
 	}

@@ -173,10 +173,10 @@ func isTestWord(s string) bool {
 	return s == "test" || s == "tests" || s == "spec" || s == "specs" || s == "testing"
 }
 
-// filesNamedWith returns the files of a repository that have all parts in their name,
+// filesNamedWith returns the files of a repository ("" for all) that have all parts in their name,
 // or in their folders' names, by the postings of the rarest part; the caller compares.
 func (e *Engine) filesNamedWith(repo string, parts []string, folders bool) ([]*index.FileRow, error) {
-	rarest, least := "", uint64(0)
+	rarest, least := "", uint64(commonTerm)
 	for _, p := range parts {
 		if len(p) < 2 && len(parts) > 1 {
 			continue // a lone letter of a longer name has no postings
@@ -185,12 +185,12 @@ func (e *Engine) filesNamedWith(repo string, parts []string, folders bool) ([]*i
 		if err != nil || n == 0 {
 			return nil, err
 		}
-		if rarest == "" || n < least {
+		if n < least {
 			rarest, least = p, n
 		}
 	}
 	if rarest == "" {
-		return nil, nil
+		return nil, nil // no parts, or words that are everywhere
 	}
 	var out []*index.FileRow
 	last := -1
@@ -201,7 +201,7 @@ func (e *Engine) filesNamedWith(repo string, parts []string, folders bool) ([]*i
 		}
 		if row, live := e.reader.Files.Row(e.reader.Chunks.File(chunk)); live && row != last {
 			last = row // the chunks of a file stand together
-			if f := e.file(row); f.Path.Repo == repo {
+			if f := e.file(row); repo == "" || f.Path.Repo == repo {
 				out = append(out, f)
 			}
 		}
@@ -227,6 +227,7 @@ func (e *Engine) importers(p project.Path, add func(project.Path, float64, strin
 		keys[index.ImportKey(folder)] = true
 	}
 	seen := map[project.Path]bool{p: true}
+	target := newImportTarget(p.Rel)
 	for _, key := range sortedKeys(keys) {
 		imports, err := e.reader.ImportsWithKey(key)
 		if err != nil {
@@ -235,7 +236,7 @@ func (e *Engine) importers(p project.Path, add func(project.Path, float64, strin
 		for _, i := range imports {
 			row, _ := e.reader.Files.Row(i.File)
 			f := e.file(row)
-			if f.Path.Repo != p.Repo || seen[f.Path] || n >= relatedLegLimit || !importMeans(i.Path, f.Path.Rel, p.Rel) {
+			if f.Path.Repo != p.Repo || seen[f.Path] || n >= relatedLegLimit || !target.meant(i.Path, f.Path.Rel) {
 				continue
 			}
 			seen[f.Path] = true
@@ -252,16 +253,25 @@ func (e *Engine) importers(p project.Path, add func(project.Path, float64, strin
 	if err != nil {
 		return n, err
 	}
+	looked := map[string]bool{}
 	for _, i := range imports {
-		files, err := e.filesNamedWith(p.Repo, words.Parts(index.ImportKey(i.Path)), true)
-		if err != nil {
-			return n, err
-		}
-		for _, f := range files {
-			if f.Path.Repo == p.Repo && !seen[f.Path] && n < 2*relatedLegLimit && importMeans(i.Path, p.Rel, f.Path.Rel) {
-				seen[f.Path] = true
-				n++
-				add(f.Path, importedWeight*e.prior(f), "imported by it")
+		wants := importPaths(i.Path, p.Rel)
+		for _, want := range wants {
+			name := path.Base(want)
+			if looked[want] {
+				continue
+			}
+			looked[want] = true
+			files, err := e.filesNamedWith(p.Repo, words.Parts(name), false)
+			if err != nil {
+				return n, err
+			}
+			for _, f := range files {
+				if !seen[f.Path] && n < 2*relatedLegLimit && newImportTarget(f.Path.Rel).among(want) {
+					seen[f.Path] = true
+					n++
+					add(f.Path, importedWeight*e.prior(f), "imported by it")
+				}
 			}
 		}
 	}

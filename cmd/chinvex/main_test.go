@@ -23,9 +23,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			for _, v := range gitSurroundings {
-				e.Vars = append(e.Vars, v)
-			}
+			e.Vars = append(e.Vars, gitSurroundings...)
 			e.Setenv("CHINVEX_HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "user"))
 			return nil

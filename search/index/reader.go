@@ -189,8 +189,8 @@ func (r *Reader) Live() []uint64 {
 	if r.live == nil {
 		r.live = make([]uint64, (r.Manifest.Chunks+63)/64)
 		for i := range r.Files.Len() {
-			f := r.Files.At(i)
-			for c := f.FirstChunk; c < f.FirstChunk+f.Chunks; c++ {
+			first, n := r.Files.ChunkRange(i)
+			for c := first; c < min(first+n, r.Manifest.Chunks); c++ {
 				r.live[c/64] |= 1 << (c % 64)
 			}
 		}

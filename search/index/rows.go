@@ -254,13 +254,13 @@ func (r *Reader) imports(query string, arg any) ([]Import, error) {
 
 // ImportsOf returns what a file version imports, in order of line.
 func (r *Reader) ImportsOf(file uint32) ([]Import, error) {
-	return r.imports("WHERE file = ? ORDER BY line, path", file)
+	return r.imports("WHERE file = ? GROUP BY path ORDER BY line, path", file)
 }
 
 // ImportsWithKey returns the live imports that could mean a file or a package of
 // that key; the caller checks each path.
 func (r *Reader) ImportsWithKey(key string) ([]Import, error) {
-	return r.imports("WHERE key = ? ORDER BY file, line LIMIT 5000", key)
+	return r.imports("WHERE key = ? ORDER BY file, line LIMIT 2000", key)
 }
 
 // ImportKey is the last meaningful component of an import path, or of a file's path
@@ -277,6 +277,18 @@ func ImportKey(path string) string {
 		base = base[at+1:]
 	}
 	return strings.ToLower(base)
+}
+
+// ImportKeys returns the keys under which an import is stored: its own, and where the
+// last component is mostly a name inside the module (Rust, C++), the module's as well.
+func ImportKeys(path string) []string {
+	keys := []string{ImportKey(path)}
+	if at := strings.LastIndex(path, "::"); at > 0 {
+		if module := ImportKey(path[:at]); module != keys[0] {
+			keys = append(keys, module)
+		}
+	}
+	return keys
 }
 
 // isSourceExtension tells extensions that imports write out from the last component

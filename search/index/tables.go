@@ -244,6 +244,12 @@ func (t FileTable) Terms(row int) uint32 {
 	return binary.LittleEndian.Uint32(t.rows[row*fileSize+36:])
 }
 
+// ChunkRange returns the first chunk of the file in row and how many it has.
+func (t FileTable) ChunkRange(row int) (first, n uint32) {
+	b := t.rows[row*fileSize:]
+	return binary.LittleEndian.Uint32(b[28:]), binary.LittleEndian.Uint32(b[32:])
+}
+
 // Find returns the row of a path by binary search.
 func (t FileTable) Find(p project.Path) (FileRow, bool) {
 	i := sort.Search(t.n, func(i int) bool { return !t.At(i).Path.Less(p) })

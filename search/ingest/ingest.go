@@ -600,6 +600,11 @@ func refreshQueue(ctx context.Context, o Options) (*Report, error) {
 	return &r.report, nil
 }
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 func (r *run) planPaths(dir string, m *index.Manifest, p *plan, paths []project.Path) error {
 	db, err := index.OpenRows(filepath.Join(dir, m.Build, index.RowsName), true)
 	if err != nil {
@@ -608,8 +613,8 @@ func (r *run) planPaths(dir string, m *index.Manifest, p *plan, paths []project.
 	defer db.Close()
 	for _, path := range paths {
 		repo, ok := r.Context.Repository(path.Repo)
-		if !ok {
-			continue
+		if !ok || !isDir(repo.Root) {
+			continue // the whole repository is gone, which is no edit
 		}
 		ignored, err := ignoreRules(repo.Root)
 		if err != nil {

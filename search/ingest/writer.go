@@ -388,8 +388,10 @@ func (w *writer) addRows(p *parsed, row index.FileRow, firstSymbol uint32, body,
 		}
 	}
 	for _, i := range f.Imports {
-		if _, err := w.tx.Exec("INSERT INTO imports VALUES(?,?,?,?)", row.ID, index.ImportKey(i.Path), i.Path, i.Line); err != nil {
-			return err
+		for _, key := range index.ImportKeys(i.Path) {
+			if _, err := w.tx.Exec("INSERT INTO imports VALUES(?,?,?,?)", row.ID, key, i.Path, i.Line); err != nil {
+				return err
+			}
 		}
 	}
 	return w.addReferences(f.References, row.ID)
