@@ -15,7 +15,6 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/chinvex/chinvex/parse/words"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
 	"github.com/chinvex/chinvex/search/index"
@@ -387,7 +386,7 @@ func (e *Engine) queriedNames(q *analysis, allowed []bool) (*queriedNames, error
 			if s.Name != name {
 				v *= definesFolded
 			}
-			if sameStem(e.file(row).Path.Rel, name) {
+			if index.Fold(index.Stem(e.file(row).Path.Rel)) == index.Fold(name) {
 				v *= definesOwnFile
 			}
 			if q.scope != "" && strings.HasSuffix(strings.ToLower("."+s.Scope), strings.ToLower("."+q.scope)) {
@@ -414,30 +413,16 @@ func (e *Engine) queriedNames(q *analysis, allowed []bool) (*queriedNames, error
 	if err := look(q.symbol, false); err != nil {
 		return nil, err
 	}
-	files, err := e.filesNamedWith("", words.Parts(q.symbol), false)
+	files, err := e.filesWithTerm("", index.NameTerm(q.symbol))
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		row, _ := e.reader.Files.Row(f.ID)
-		if (allowed == nil || allowed[row]) && sameStem(f.Path.Rel, q.symbol) {
+		if row, _ := e.reader.Files.Row(f.ID); allowed == nil || allowed[row] {
 			out.stems[row] = stemIsSymbol
 		}
 	}
 	return out, nil
-}
-
-// sameStem tells whether a file is named after a symbol: http_client.rs and HttpClient.
-func sameStem(rel, name string) bool {
-	base := rel[strings.LastIndexByte(rel, '/')+1:]
-	if dot := strings.IndexByte(base, '.'); dot > 0 {
-		base = base[:dot]
-	}
-	return folded(base) == folded(name)
-}
-
-func folded(s string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "-", ""))
 }
 
 // chunkAt returns the chunk of a file that holds a line.

@@ -3,20 +3,21 @@ package search
 import (
 	"path"
 	"strings"
+
+	"github.com/chinvex/chinvex/search/index"
 )
 
 // importTarget is a file as imports may mean it. It goes by names alone, the way all
 // languages lay files out: components of the import are the last components of the
 // file's path or of its folder.
 type importTarget struct {
-	module, folder string
-	isPackage      bool // its language imports folders
+	module    string // the path without extension
+	folder    string // see index.FolderOf
+	isPackage bool   // its language imports folders
 }
 
 func newImportTarget(rel string) importTarget {
-	t := importTarget{isPackage: isPackageFolder(rel)}
-	t.module, t.folder = moduleOf(rel)
-	return t
+	return importTarget{module: strings.TrimSuffix(strings.TrimSuffix(rel, path.Ext(rel)), ".d"), folder: index.FolderOf(rel), isPackage: path.Ext(rel) == ".go"}
 }
 
 // meant tells whether an import, as written in the file from, means the target.
@@ -37,30 +38,6 @@ func (t importTarget) among(want string) bool {
 	// A package is a folder: Go's import names it with the module's name before it.
 	return hasSuffixPath(t.module, want) || t.folder != "" && (hasSuffixPath(t.folder, want) || t.isPackage && hasSuffixPath(want, t.folder))
 }
-
-// moduleOf returns the path by which a file is imported, without its extension; and
-// the folder that it stands for, "" unless the language imports folders or the file is
-// its folder's entry.
-func moduleOf(target string) (module, folder string) {
-	module = strings.TrimSuffix(target, path.Ext(target))
-	if strings.HasSuffix(module, ".d") {
-		module = strings.TrimSuffix(module, ".d")
-	}
-	dir := path.Dir(module)
-	switch path.Base(module) {
-	case "index", "__init__", "mod", "lib", "init", "main":
-		if dir != "." {
-			return module, dir
-		}
-	}
-	if isPackageFolder(target) && dir != "." {
-		return module, dir
-	}
-	return module, ""
-}
-
-// isPackageFolder tells the languages in which an import names a folder.
-func isPackageFolder(target string) bool { return path.Ext(target) == ".go" }
 
 // importPaths returns the slash paths that an import may mean, the most exact first.
 func importPaths(imported, from string) []string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"sort"
 	"strings"
 
@@ -119,19 +118,17 @@ func (e *Engine) couplingScore(c index.Coupled, most int) float64 {
 
 // testPairs finds the tests of a source file and the source of a test by their names.
 func (e *Engine) testPairs(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
-	parts, isTest := testedName(p.Rel)
-	stem := strings.Join(parts, "")
-	if len(stem) < 2 {
+	name, isTest := index.TestedName(p.Rel)
+	if len(name) < 2 {
 		return 0, nil
 	}
-	files, err := e.filesNamedWith(p.Repo, parts, false)
+	files, err := e.filesWithTerm(p.Repo, index.TestedTerm(name))
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for _, f := range files {
-		other, otherIsTest := testedName(f.Path.Rel)
-		if f.Path == p || strings.Join(other, "") != stem || otherIsTest == isTest || n >= relatedLegLimit {
+		if _, otherIsTest := index.TestedName(f.Path.Rel); f.Path == p || otherIsTest == isTest || n >= relatedLegLimit {
 			continue
 		}
 		near := 0.5 + 0.5*float64(commonDirs(p.Rel, f.Path.Rel))/float64(1+strings.Count(p.Rel, "/"))
@@ -145,69 +142,19 @@ func (e *Engine) testPairs(p project.Path, add func(project.Path, float64, strin
 	return n, nil
 }
 
-// testedName returns the parts of a file's name without extension and without what
-// marks a test, in lower case, and whether it was marked.
-func testedName(rel string) (parts []string, isTest bool) {
-	base := path.Base(rel)
-	if dot := strings.IndexByte(base, '.'); dot > 0 {
-		for _, mark := range []string{".test.", ".spec."} {
-			isTest = isTest || strings.Contains(base, mark)
-		}
-		base = base[:dot]
-	}
-	parts = words.Parts(base)
-	for len(parts) > 1 {
-		switch {
-		case isTestWord(parts[0]):
-			parts, isTest = parts[1:], true
-		case isTestWord(parts[len(parts)-1]):
-			parts, isTest = parts[:len(parts)-1], true
-		default:
-			return parts, isTest
-		}
-	}
-	return parts, isTest
-}
-
-func isTestWord(s string) bool {
-	return s == "test" || s == "tests" || s == "spec" || s == "specs" || s == "testing"
-}
-
-// filesNamedWith returns the files of a repository ("" for all) that have all parts in their name,
-// or in their folders' names, by the postings of the rarest part; the caller compares.
-func (e *Engine) filesNamedWith(repo string, parts []string, folders bool) ([]*index.FileRow, error) {
-	rarest, least := "", uint64(commonTerm)
-	for _, p := range parts {
-		if len(p) < 2 && len(parts) > 1 {
-			continue // a lone letter of a longer name has no postings
-		}
-		n, err := e.reader.DocumentFrequency(p)
-		if err != nil || n == 0 {
-			return nil, err
-		}
-		if n < least {
-			rarest, least = p, n
-		}
-	}
-	if rarest == "" {
-		return nil, nil // no parts, or words that are everywhere
-	}
+// filesWithTerm returns the files of a repository ("" for all) with one of the terms of
+// file names, in order of path.
+func (e *Engine) filesWithTerm(repo, term string) ([]*index.FileRow, error) {
 	var out []*index.FileRow
-	last := -1
-	err := e.reader.Postings(rarest, func(chunk uint32, packed uint64) {
-		c := index.Unpack(packed)
-		if c.Stem == 0 && (!folders || c.Dir == 0) {
-			return
-		}
-		if row, live := e.reader.Files.Row(e.reader.Chunks.File(chunk)); live && row != last {
-			last = row // the chunks of a file stand together
+	err := e.reader.Postings(term, func(chunk uint32, _ uint64) {
+		if row, live := e.reader.Files.Row(e.reader.Chunks.File(chunk)); live {
 			if f := e.file(row); repo == "" || f.Path.Repo == repo {
 				out = append(out, f)
 			}
 		}
 	})
 	sort.Slice(out, func(i, j int) bool { return out[i].Path.Less(out[j].Path) })
-	return slices.Compact(out), err
+	return out, err
 }
 
 func commonDirs(a, b string) int {
@@ -223,7 +170,7 @@ func commonDirs(a, b string) int {
 func (e *Engine) importers(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
 	n := 0
 	keys := map[string]bool{index.ImportKey(p.Rel): true}
-	if _, folder := moduleOf(p.Rel); folder != "" {
+	if folder := index.FolderOf(p.Rel); folder != "" {
 		keys[index.ImportKey(folder)] = true
 	}
 	seen := map[project.Path]bool{p: true}
@@ -255,22 +202,22 @@ func (e *Engine) importers(p project.Path, add func(project.Path, float64, strin
 	}
 	looked := map[string]bool{}
 	for _, i := range imports {
-		wants := importPaths(i.Path, p.Rel)
-		for _, want := range wants {
-			name := path.Base(want)
+		for _, want := range importPaths(i.Path, p.Rel) {
 			if looked[want] {
 				continue
 			}
 			looked[want] = true
-			files, err := e.filesNamedWith(p.Repo, words.Parts(name), false)
-			if err != nil {
-				return n, err
-			}
-			for _, f := range files {
-				if !seen[f.Path] && n < 2*relatedLegLimit && newImportTarget(f.Path.Rel).among(want) {
-					seen[f.Path] = true
-					n++
-					add(f.Path, importedWeight*e.prior(f), "imported by it")
+			for _, term := range []string{index.NameTerm(path.Base(want)), index.FolderTerm(path.Base(want))} {
+				files, err := e.filesWithTerm(p.Repo, term)
+				if err != nil {
+					return n, err
+				}
+				for _, f := range files {
+					if !seen[f.Path] && n < 2*relatedLegLimit && newImportTarget(f.Path.Rel).among(want) {
+						seen[f.Path] = true
+						n++
+						add(f.Path, importedWeight*e.prior(f), "imported by it")
+					}
 				}
 			}
 		}
@@ -289,7 +236,7 @@ func (e *Engine) prior(f *index.FileRow) float64 {
 // users adds the files that use what the file defines for others: the exported names
 // that are used in few files say the most.
 func (e *Engine) users(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
-	const maxNames, maxFiles = 30, 25
+	const maxNames, maxFiles = 15, 25
 	self, ok := e.reader.Files.Find(p)
 	if !ok {
 		return 0, nil

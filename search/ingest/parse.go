@@ -157,6 +157,9 @@ func (p *parsed) analyse(text []byte, a *words.Analyzer) {
 		for term, v := range counts {
 			ct.terms[term] = v.Pack()
 		}
+		if i == 0 {
+			index.AddNameTerms(ct.terms, p.path.Rel)
+		}
 	}
 }
 
