@@ -161,7 +161,7 @@ func TestDeadline(t *testing.T) {
 	}
 	w.plan.Operations = []Operation{{Kind: Search, Text: "a"}, {Kind: Search, Text: "b"}}
 	w.answered = 1
-	w.groups = []Group{{Kind: Search, Heading: "Ready:", Facts: []Fact{{Key: "k", Text: "a fact", Passes: true}}}}
+	w.parts = [][]Group{{{Kind: Search, Heading: "Ready:", Facts: []Fact{{Key: "k", Text: "a fact", Passes: true}}}}, nil}
 	w.finish(&out, true)
 	if r := lastRecord(t, env); !strings.Contains(out.String(), "a fact") || r.Outcome != "deadline" || r.Dropped != 1 {
 		t.Errorf("it said %q and logged %+v", out.String(), r)

@@ -245,17 +245,12 @@ func (a *asker) read(file project.Path) []byte {
 // longer than an answer may.
 const commonName = 150
 
-// refs asks for uses of a file's symbol and keeps the likely ones. That a name has one
-// definition says nothing when other files define it too; that it has none makes all its
-// uses likely when the edit removed it.
+// refs asks for uses of a file's symbol and keeps the likely ones. That a name has no
+// definition makes all its uses likely when the edit removed it.
 func (a *asker) refs(ctx context.Context, q search.RefsQuery, removed bool) (*search.References, error) {
 	limit := q.Limit
 	q.Limit *= 2 // some are left out below
 	found, err := a.engine.Refs(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	elsewhere, err := a.definedElsewhere(q.Name, q.File)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +259,7 @@ func (a *asker) refs(ctx context.Context, q search.RefsQuery, removed bool) (*se
 		if len(found.Definitions) == 0 {
 			return !removed
 		}
-		return r.Likelihood < leastLikely || elsewhere && r.Why == "the only definition of that name"
+		return r.Likelihood < leastLikely
 	})
 	if len(found.References) < n { // the best come first, so the rest is no likelier
 		found.Total = len(found.References)

@@ -34,6 +34,7 @@ type Engine struct {
 	files   []*index.FileRow // by row, filled in when asked for
 	texts   map[uint32][]byte
 	symbols map[uint32][]index.Symbol
+	imports map[project.Path][]index.Import // that mean a file
 }
 
 // Options for Open.
@@ -59,7 +60,7 @@ func Open(dir string, settings *project.Settings, o Options) (*Engine, error) {
 		r.Close()
 		return nil, err
 	}
-	return &Engine{settings: settings, reader: r, remote: o.Remote, files: make([]*index.FileRow, r.Files.Len()), texts: map[uint32][]byte{}, symbols: map[uint32][]index.Symbol{}}, nil
+	return &Engine{settings: settings, reader: r, remote: o.Remote, files: make([]*index.FileRow, r.Files.Len()), texts: map[uint32][]byte{}, symbols: map[uint32][]index.Symbol{}, imports: map[project.Path][]index.Import{}}, nil
 }
 
 // Close releases the index.

@@ -35,7 +35,7 @@ func (e *Engine) Refs(ctx context.Context, q RefsQuery) (*References, error) {
 	}
 	out := &References{Name: name, Definitions: []Definition{}, References: []Reference{}, Trace: e.trace("")}
 	clock := newClock(&out.Trace)
-	definitions, err := e.definitions(name, scope, q.File)
+	definitions, others, err := e.definitions(name, scope, q.File)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,10 @@ func (e *Engine) Refs(ctx context.Context, q RefsQuery) (*References, error) {
 		}
 	}
 	out.Total = len(kept)
-	judge := e.judge(definitions)
+	judge, err := e.judge(definitions, others)
+	if err != nil {
+		return nil, err
+	}
 	refs := make([]scoredSite, len(kept))
 	for i, s := range kept {
 		row, _ := e.reader.Files.Row(s.File)
@@ -142,14 +145,15 @@ func (e *Engine) isExcluded(s index.Site, ranges []LineRange) bool {
 	return false
 }
 
-// definitions returns where a name is defined: in the file meant, if it is, else
-// everywhere, definitions before declarations.
-func (e *Engine) definitions(name, scope string, file project.Path) ([]Definition, error) {
+// definitions returns where a name is defined: in the file and scope meant, if it is
+// there, else everywhere; definitions before declarations. others tells that files define
+// the name which are not among those returned.
+func (e *Engine) definitions(name, scope string, file project.Path) (out []Definition, others bool, err error) {
 	symbols, err := e.reader.SymbolsNamed(name, false, maxDefinitions)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	out := []Definition{}
+	out = []Definition{}
 	var forward, elsewhere, otherScope []Definition
 	for _, s := range symbols {
 		row, _ := e.reader.Files.Row(s.File)
@@ -171,76 +175,107 @@ func (e *Engine) definitions(name, scope string, file project.Path) ([]Definitio
 			out = append(out, more...)
 		}
 	}
+	returned := map[project.Path]bool{}
+	for _, d := range out {
+		returned[d.Path] = true
+	}
+	for _, d := range append(otherScope, elsewhere...) {
+		others = others || !returned[d.Path]
+	}
 	sort.SliceStable(out, func(i, j int) bool {
 		if out[i].Path != out[j].Path {
 			return out[i].Path.Less(out[j].Path)
 		}
 		return out[i].Line < out[j].Line
 	})
-	return out, nil
+	return out, others, nil
 }
 
 func (e *Engine) definition(s index.Symbol, row int) Definition {
 	return Definition{Path: e.file(row).Path, Start: s.Start, End: s.End, Line: s.NameLine, Name: s.Name, Kind: s.Kind, Scope: s.Scope, Signature: s.Signature, Exported: s.Exported}
 }
 
-// judge returns a function that tells how likely a use in a file means one of the
-// definitions.
-func (e *Engine) judge(definitions []Definition) func(row int) (float64, string) {
-	type verdict struct {
-		likelihood float64
-		why        string
-	}
-	known := map[int]verdict{}
-	files := map[project.Path]importTarget{}
-	dirs := map[string]bool{}
-	for _, d := range definitions {
-		files[d.Path] = newImportTarget(d.Path.Rel)
-		dirs[d.Path.Repo+"\x00"+path.Dir(d.Path.Rel)] = true
-	}
-	defines := func(p project.Path) bool {
-		_, ok := files[p]
-		return ok
-	}
-	return func(row int) (float64, string) {
-		if v, ok := known[row]; ok {
-			return v.likelihood, v.why
-		}
-		f := e.file(row)
-		v := verdict{likelySameName, "same name"}
-		switch {
-		case len(definitions) == 0:
-			v.why = "defined nowhere here"
-		case defines(f.Path):
-			v = verdict{likelySameFile, "same file"}
-		case e.importsAny(f, files):
-			v = verdict{likelyImports, "imports it"}
-		case len(files) == 1:
-			v = verdict{likelyUnique, "the only definition of that name"}
-		case dirs[f.Path.Repo+"\x00"+path.Dir(f.Path.Rel)]:
-			v = verdict{likelySamePackage, "same folder"}
-		}
-		known[row] = v
-		return v.likelihood, v.why
-	}
-}
+// maxJudged bounds the definitions whose importers are looked up: a name with more is
+// nobody's in particular.
+const maxJudged = 8
 
-func (e *Engine) importsAny(f *index.FileRow, files map[project.Path]importTarget) bool {
-	imports, err := e.reader.ImportsOf(f.ID)
-	if err != nil {
-		return false
+// judge returns a function that tells how likely a use in a file means one of the
+// definitions. others tells that the name is defined elsewhere as well.
+func (e *Engine) judge(definitions []Definition, others bool) (func(row int) (float64, string), error) {
+	defining := map[project.Path]bool{}
+	dirs := map[string]bool{}
+	folder := func(p project.Path) string { return p.Repo + "\x00" + path.Dir(p.Rel) }
+	for _, d := range definitions {
+		defining[d.Path] = true
+		dirs[folder(d.Path)] = true
 	}
-	for _, i := range imports {
-		wants := importPaths(i.Path, f.Path.Rel)
-		for p, target := range files {
-			for _, want := range wants {
-				if p.Repo == f.Path.Repo && target.among(want) {
-					return true
-				}
+	importing := map[int]bool{}
+	if len(defining) <= maxJudged {
+		for p := range defining {
+			imports, err := e.importsOf(p)
+			if err != nil {
+				return nil, err
+			}
+			for _, i := range imports {
+				row, _ := e.reader.Files.Row(i.File)
+				importing[row] = true
 			}
 		}
 	}
-	return false
+	return func(row int) (float64, string) {
+		f := e.file(row)
+		switch {
+		case len(definitions) == 0:
+			return likelySameName, "defined nowhere here"
+		case defining[f.Path]:
+			return likelySameFile, "same file"
+		case importing[row]:
+			return likelyImports, "imports it"
+		case len(defining) == 1 && !others:
+			return likelyUnique, "the only definition of that name"
+		case dirs[folder(f.Path)]:
+			return likelySamePackage, "same folder"
+		}
+		return likelySameName, "same name"
+	}, nil
+}
+
+// importsOf returns the imports that mean a file, in order of file and line.
+func (e *Engine) importsOf(p project.Path) ([]index.Import, error) {
+	if known, ok := e.imports[p]; ok {
+		return known, nil
+	}
+	keys := []string{index.ImportKey(p.Rel)}
+	if folder := index.FolderOf(p.Rel); folder != "" && index.ImportKey(folder) != keys[0] {
+		keys = append(keys, index.ImportKey(folder))
+	}
+	target := newImportTarget(p.Rel)
+	out := []index.Import{}
+	for _, key := range keys {
+		err := e.reader.ImportsWithKey(key, func(imported string, importers []index.Import) {
+			relative := strings.HasPrefix(imported, ".")
+			if !relative && !target.meant(imported, "") {
+				return
+			}
+			for _, i := range importers {
+				row, _ := e.reader.Files.Row(i.File)
+				if f := e.file(row); f.Path.Repo == p.Repo && (!relative || target.meant(imported, f.Path.Rel)) {
+					out = append(out, i)
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].File != out[j].File {
+			return out[i].File < out[j].File
+		}
+		return out[i].Line < out[j].Line
+	})
+	e.imports[p] = out
+	return out, nil
 }
 
 const maxLine = 200 // bytes of a printed line
@@ -253,12 +288,12 @@ func (e *Engine) reference(s scoredSite) (Reference, error) {
 	}
 	in := ""
 	if s.Symbol >= 0 {
-		symbols, err := e.symbolsOf(f.ID)
+		symbol, ok, err := e.reader.SymbolAt(f.ID, s.Symbol)
 		if err != nil {
 			return Reference{}, err
 		}
-		if s.Symbol < len(symbols) {
-			in = qualified(symbols[s.Symbol].Scope, symbols[s.Symbol].Name)
+		if ok {
+			in = qualified(symbol.Scope, symbol.Name)
 		}
 	}
 	return Reference{Path: f.Path, Line: s.Line, Kind: s.Kind, In: in, Text: cut(strings.TrimSpace(line), maxLine), Likelihood: s.likelihood, Why: s.why}, nil
@@ -311,5 +346,5 @@ func (e *Engine) Symbols(p project.Path) ([]Definition, error) {
 	return out, nil
 }
 
-// Uses returns in how many files a name is used.
+// Uses returns in how many files a name is used, at most about 1,000.
 func (e *Engine) Uses(name string) (files int, err error) { return e.reader.UseCount(name) }

@@ -22,7 +22,7 @@ const (
 	importedWeight  = 0.2
 	userWeight      = 0.3
 	neighbourWeight = 0.05
-	relatedLegLimit = 40 // files a leg may add
+	relatedLegLimit = 30 // files a leg may add
 )
 
 // Related returns the files that belong to a file, best first, each with the facts that
@@ -169,28 +169,21 @@ func commonDirs(a, b string) int {
 // importers adds the files that import the file, and those that it imports.
 func (e *Engine) importers(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
 	n := 0
-	keys := map[string]bool{index.ImportKey(p.Rel): true}
-	if folder := index.FolderOf(p.Rel); folder != "" {
-		keys[index.ImportKey(folder)] = true
-	}
 	seen := map[project.Path]bool{p: true}
-	target := newImportTarget(p.Rel)
-	for _, key := range sortedKeys(keys) {
-		imports, err := e.reader.ImportsWithKey(key)
-		if err != nil {
-			return n, err
+	importing, err := e.importsOf(p)
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range importing {
+		row, _ := e.reader.Files.Row(i.File)
+		f := e.file(row)
+		if seen[f.Path] || n >= relatedLegLimit {
+			continue
 		}
-		for _, i := range imports {
-			row, _ := e.reader.Files.Row(i.File)
-			f := e.file(row)
-			if f.Path.Repo != p.Repo || seen[f.Path] || n >= relatedLegLimit || !target.meant(i.Path, f.Path.Rel) {
-				continue
-			}
-			seen[f.Path] = true
-			n++
-			found := add(f.Path, importerWeight*e.prior(f), "imports it")
-			found.Start = i.Line
-		}
+		seen[f.Path] = true
+		n++
+		found := add(f.Path, importerWeight*e.prior(f), "imports it")
+		found.Start = i.Line
 	}
 	self, ok := e.reader.Files.Find(p)
 	if !ok {
@@ -236,7 +229,7 @@ func (e *Engine) prior(f *index.FileRow) float64 {
 // users adds the files that use what the file defines for others: the exported names
 // that are used in few files say the most.
 func (e *Engine) users(p project.Path, add func(project.Path, float64, string) *RelatedFile) (int, error) {
-	const maxNames, maxFiles = 15, 25
+	const maxNames, maxFiles = 10, 25
 	self, ok := e.reader.Files.Find(p)
 	if !ok {
 		return 0, nil
@@ -352,13 +345,4 @@ func (e *Engine) neighbours(p project.Path, add func(project.Path, float64, stri
 		n++
 	}
 	return n
-}
-
-func sortedKeys(m map[string]bool) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -6,12 +6,14 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 
 	"github.com/chinvex/chinvex/dispatch"
 	"github.com/chinvex/chinvex/project"
 )
 
 func main() {
+	debug.SetGCPercent(400) // it lives for milliseconds and needs little memory
 	home, err := project.OpenHome("")
 	if err != nil {
 		return // no home, no context, nothing to say

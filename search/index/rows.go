@@ -41,7 +41,7 @@ CREATE INDEX symbols_file ON symbols(file);
 CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE refs(name INTEGER NOT NULL, file INTEGER NOT NULL, sites BLOB NOT NULL, PRIMARY KEY(name, file)) WITHOUT ROWID;
 CREATE TABLE imports(file INTEGER NOT NULL, key TEXT NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL);
-CREATE INDEX imports_key ON imports(key);
+CREATE INDEX imports_key ON imports(key, path, file, line);
 CREATE INDEX imports_file ON imports(file);
 CREATE TABLE paths(id INTEGER PRIMARY KEY, repo TEXT NOT NULL, path TEXT NOT NULL, commits INTEGER NOT NULL DEFAULT 0, last INTEGER NOT NULL DEFAULT 0, UNIQUE(repo, path));
 CREATE TABLE commits(id INTEGER PRIMARY KEY, repo TEXT NOT NULL, hash TEXT NOT NULL, time INTEGER NOT NULL, subject TEXT NOT NULL);
@@ -114,9 +114,18 @@ func (r *Reader) SymbolsNamed(name string, fold bool, limit int) ([]Symbol, erro
 	return exact, nil
 }
 
-// SymbolsOf returns the symbols of a file version in order of line.
+// SymbolsOf returns the symbols of a file version in the order in which they were stored.
 func (r *Reader) SymbolsOf(file uint32) ([]Symbol, error) {
-	return r.symbols("WHERE file = ? ORDER BY start, id", file)
+	return r.symbols("WHERE file = ? ORDER BY id", file)
+}
+
+// SymbolAt returns one of them by its position, as Site.Symbol gives it.
+func (r *Reader) SymbolAt(file uint32, position int) (Symbol, bool, error) {
+	s, err := r.symbols("WHERE id = (SELECT id FROM symbols WHERE file = ? ORDER BY id LIMIT 1 OFFSET ?)", file, position)
+	if err != nil || len(s) == 0 {
+		return Symbol{}, false, err
+	}
+	return s[0], true, nil
 }
 
 // SymbolsByID returns the live symbols among ids.
@@ -207,9 +216,9 @@ func uvarintAt(b []byte, at int) (uint64, int) {
 	return binary.Uvarint(b[at:])
 }
 
-// UseCount returns in how many live files a name is used.
+// UseCount returns in how many live files a name is used, at most about 1,000.
 func (r *Reader) UseCount(name string) (files int, err error) {
-	rows, err := r.query("SELECT refs.file FROM names JOIN refs ON refs.name = names.id WHERE names.name = ?", name)
+	rows, err := r.query("SELECT refs.file FROM names JOIN refs ON refs.name = names.id WHERE names.name = ? LIMIT 1000", name)
 	if err != nil {
 		return 0, rowsError(err)
 	}
@@ -257,10 +266,47 @@ func (r *Reader) ImportsOf(file uint32) ([]Import, error) {
 	return r.imports("WHERE file = ? GROUP BY path ORDER BY line, path", file)
 }
 
-// ImportsWithKey returns the live imports that could mean a file or a package of
-// that key; the caller checks each path.
-func (r *Reader) ImportsWithKey(key string) ([]Import, error) {
-	return r.imports("WHERE key = ? ORDER BY file, line LIMIT 2000", key)
+// maxImporters bounds the uses of one import path that are looked at.
+const maxImporters = 5000
+
+// ImportsWithKey calls fn for each import path of that key with the live files that
+// import it, in order of file id. Grouped by the database: a module that a thousand
+// files import is a few rows, not a thousand.
+func (r *Reader) ImportsWithKey(key string, fn func(path string, importers []Import)) error {
+	rows, err := r.query("SELECT path, group_concat(file || ' ' || line, ' ') FROM imports WHERE key = ? GROUP BY path ORDER BY path", key)
+	if err != nil {
+		return rowsError(err)
+	}
+	defer rows.Close()
+	var path string
+	var list sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&path, &list); err != nil {
+			return rowsError(err)
+		}
+		var importers []Import
+		for len(list) > 0 && len(importers) < maxImporters {
+			var file, line int
+			file, list = leadingInt(list)
+			line, list = leadingInt(list)
+			if _, live := r.Files.Row(uint32(file)); live {
+				importers = append(importers, Import{File: uint32(file), Path: path, Line: line})
+			}
+		}
+		if len(importers) > 0 {
+			fn(path, importers)
+		}
+	}
+	return rowsError(rows.Err())
+}
+
+// leadingInt reads a decimal number and the space behind it.
+func leadingInt(b []byte) (n int, rest []byte) {
+	i := 0
+	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
+		n = n*10 + int(b[i]-'0')
+	}
+	return n, b[min(i+1, len(b)):]
 }
 
 // ImportKey is the last meaningful component of an import path, or of a file's path
@@ -349,12 +395,13 @@ const maxCouplingCommits = 400
 // (at most 400), most often first, ties by path; total counts those commits. A
 // path that is no live file is left out.
 func (r *Reader) Coupling(p project.Path, limit int) (out []Coupled, total int, err error) {
+	// Commit ids grow with time. Paths are joined last, to the few that count.
 	rows, err := r.query(`
-WITH mine AS (SELECT cf.commit_id, c.time FROM paths p JOIN commit_files cf ON cf.path = p.id JOIN commits c ON c.id = cf.commit_id
-              WHERE p.repo = ?1 AND p.path = ?2 ORDER BY c.time DESC, c.id DESC LIMIT ?3),
-  together AS (SELECT o.path, count(*) AS n, max(mine.time) AS last FROM mine JOIN commit_files o ON o.commit_id = mine.commit_id GROUP BY o.path)
-SELECT q.path, n, q.commits, together.last, (SELECT count(*) FROM mine) FROM together JOIN paths q ON q.id = together.path
-WHERE q.repo = ?1 AND q.path <> ?2 ORDER BY n DESC, together.last DESC, q.path LIMIT ?4`, p.Repo, p.Rel, maxCouplingCommits, limit*4)
+WITH mine AS (SELECT commit_id FROM commit_files WHERE path = (SELECT id FROM paths WHERE repo = ?1 AND path = ?2) ORDER BY commit_id DESC LIMIT ?3),
+  together AS (SELECT o.path, count(*) AS n, max(o.commit_id) AS newest FROM mine JOIN commit_files o ON o.commit_id = mine.commit_id
+               GROUP BY o.path ORDER BY n DESC, newest DESC, o.path LIMIT ?4)
+SELECT q.path, n, q.commits, c.time, (SELECT count(*) FROM mine) FROM together JOIN paths q ON q.id = together.path JOIN commits c ON c.id = newest
+WHERE q.repo = ?1 AND q.path <> ?2 ORDER BY n DESC, newest DESC, q.path`, p.Repo, p.Rel, maxCouplingCommits, limit*2)
 	if err != nil {
 		return nil, 0, rowsError(err)
 	}
