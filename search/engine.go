@@ -32,7 +32,7 @@ type Engine struct {
 	opened   bool
 
 	files   []*index.FileRow // by row, filled in when asked for
-	texts   map[uint32][]byte
+	texts   map[uint32][]textBlock
 	symbols map[uint32][]index.Symbol
 	imports map[project.Path][]index.Import // that mean a file
 }
@@ -60,7 +60,7 @@ func Open(dir string, settings *project.Settings, o Options) (*Engine, error) {
 		r.Close()
 		return nil, err
 	}
-	return &Engine{settings: settings, reader: r, remote: o.Remote, files: make([]*index.FileRow, r.Files.Len()), texts: map[uint32][]byte{}, symbols: map[uint32][]index.Symbol{}, imports: map[project.Path][]index.Import{}}, nil
+	return &Engine{settings: settings, reader: r, remote: o.Remote, files: make([]*index.FileRow, r.Files.Len()), texts: map[uint32][]textBlock{}, symbols: map[uint32][]index.Symbol{}, imports: map[project.Path][]index.Import{}}, nil
 }
 
 // Close releases the index.
@@ -577,44 +577,59 @@ func (e *Engine) addSymbols(results []Result) error {
 	return nil
 }
 
-// text returns a file's text; the last few are kept.
-func (e *Engine) text(file uint32) ([]byte, error) {
-	if t, ok := e.texts[file]; ok {
-		return t, nil
+// textBlock is a part of a file's text, kept for the next line that is asked for.
+type textBlock struct {
+	text        []byte
+	first, last int // lines; last is -1 in the last block of a file
+}
+
+// block returns the part of a file's text that holds a line.
+func (e *Engine) block(file uint32, line int) (textBlock, error) {
+	for _, b := range e.texts[file] {
+		if b.first <= line && line <= b.last {
+			return b, nil
+		}
 	}
-	t, err := e.reader.Text(file)
+	text, first, err := e.reader.BlockAt(file, line)
 	if err != nil {
-		return nil, err
+		return textBlock{}, err
 	}
-	if len(e.texts) >= 64 {
-		clear(e.texts)
+	b := textBlock{text: text, first: first, last: first + bytes.Count(text, []byte{'\n'}) - 1}
+	if n := len(text); n > 0 && text[n-1] != '\n' {
+		b.last++
 	}
-	e.texts[file] = t
-	return t, nil
+	e.texts[file] = append(e.texts[file], b)
+	return b, nil
 }
 
 // lines returns lines start to end of a file as indexed, without the last line break.
 func (e *Engine) lines(file uint32, start, end int) (string, error) {
-	text, err := e.text(file)
-	if err != nil {
-		return "", err
-	}
-	from := 0
-	for line := 1; line < start && from < len(text); line++ {
-		n := bytes.IndexByte(text[from:], '\n')
-		if n < 0 {
-			return "", nil
+	var out []byte
+	for line := max(start, 1); line <= end; {
+		b, err := e.block(file, line)
+		if err != nil {
+			return "", err
 		}
-		from += n + 1
-	}
-	to := from
-	for line := start; line <= end && to < len(text); line++ {
-		n := bytes.IndexByte(text[to:], '\n')
-		if n < 0 {
-			to = len(text)
-			break
+		if len(b.text) == 0 || line > b.last {
+			break // behind the text
 		}
-		to += n + 1
+		from := offsetOf(b.text, line-b.first)
+		to := from + offsetOf(b.text[from:], min(end, b.last)-line+1)
+		out = append(out, b.text[from:to]...)
+		line = b.last + 1
 	}
-	return strings.TrimRight(string(text[from:to]), "\r\n"), nil
+	return strings.TrimRight(string(out), "\r\n"), nil
+}
+
+// offsetOf returns where line n (0-based) of a text begins, its length when it has fewer.
+func offsetOf(text []byte, n int) int {
+	at := 0
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		at += i + 1
+	}
+	return at
 }

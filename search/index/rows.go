@@ -18,7 +18,9 @@ import (
 // changed; files.born and files.died are the generations in which the version
 // appeared and went (NULL while it lives).
 //
-//   - texts.data: the file's text, secrets redacted, compressed (Compress).
+//   - texts: a file's text, secrets redacted, in blocks of whole lines (Blocks), each
+//     compressed, so that a few lines of a large file are had without all of it; line is
+//     the block's first, 1-based.
 //   - symbols.flags: 1 exported, 2 forward declaration. Lines are 1-based.
 //   - refs.sites: for each use three varints: line minus the line before, the
 //     reference's kind (RefKinds), and the position of the enclosing symbol among the
@@ -33,7 +35,7 @@ CREATE TABLE files(id INTEGER PRIMARY KEY, repo TEXT NOT NULL, path TEXT NOT NUL
   first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL, body_terms INTEGER NOT NULL, comment_terms INTEGER NOT NULL,
   symbols INTEGER NOT NULL, secrets INTEGER NOT NULL, problem TEXT NOT NULL, born INTEGER NOT NULL, died INTEGER, died_at INTEGER);
 CREATE INDEX files_path ON files(repo, path);
-CREATE TABLE texts(file INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE texts(file INTEGER NOT NULL, line INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(file, line)) WITHOUT ROWID;
 CREATE TABLE symbols(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
   signature TEXT NOT NULL, name_line INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, flags INTEGER NOT NULL);
 CREATE INDEX symbols_name ON symbols(name COLLATE NOCASE);
@@ -348,20 +350,84 @@ func isSourceExtension(ext string) bool {
 	return false
 }
 
-// Text returns a file version's text as indexed, secrets redacted.
-func (r *Reader) Text(file uint32) ([]byte, error) {
-	var data []byte
-	switch err := r.queryRow("SELECT data FROM texts WHERE file = ?", file).Scan(&data); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, rowsError(err)
+// Block is a run of whole lines of a text, compressed.
+type Block struct {
+	Line int // its first, 1-based
+	Data []byte
+}
+
+// blockBytes is the least size of a block but a text's last, uncompressed.
+const blockBytes = 16 << 10
+
+// Blocks cuts a text and compresses the parts: snappy, because a search unpacks the
+// places of all its results and the disk holds the index easily.
+func Blocks(text []byte) []Block {
+	var out []Block
+	line, start, lines := 1, 0, 0
+	for i, c := range text {
+		if c == '\n' {
+			lines++
+			if i+1-start >= blockBytes {
+				out = append(out, Block{line, snappy.Encode(nil, text[start:i+1])})
+				line, start, lines = line+lines, i+1, 0
+			}
+		}
 	}
-	text, err := Decompress(data)
+	if start < len(text) || len(out) == 0 {
+		out = append(out, Block{line, snappy.Encode(nil, text[start:])})
+	}
+	return out
+}
+
+// Unblock is the inverse of the compression of one block. ErrDamaged for anything else.
+func Unblock(data []byte) ([]byte, error) {
+	text, err := snappy.Decode(nil, data)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: a stored text cannot be unpacked (%v); run `chinvex ingest --rebuild`", ErrDamaged, err)
 	}
 	return text, nil
+}
+
+// BlockAt returns the block of a file version that holds a line, unpacked, and the
+// number of its first line; nothing for a line before or behind the text.
+func (r *Reader) BlockAt(file uint32, line int) (text []byte, first int, err error) {
+	var data []byte
+	switch err := r.queryRow("SELECT line, data FROM texts WHERE file = ? AND line <= ? ORDER BY line DESC LIMIT 1", file, line).Scan(&first, &data); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, rowsError(err)
+	}
+	text, err = Unblock(data)
+	return text, first, err
+}
+
+// Text returns a file version's whole text as indexed, secrets redacted; nil when there
+// is none.
+func (r *Reader) Text(file uint32) ([]byte, error) {
+	rows, err := r.query("SELECT data FROM texts WHERE file = ? ORDER BY line", file)
+	if err != nil {
+		return nil, rowsError(err)
+	}
+	return JoinBlocks(rows)
+}
+
+// JoinBlocks reads the blocks of one text, in order, and closes rows.
+func JoinBlocks(rows *sql.Rows) ([]byte, error) {
+	defer rows.Close()
+	var text []byte
+	var data sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&data); err != nil {
+			return nil, rowsError(err)
+		}
+		block, err := Unblock(data)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, block...)
+	}
+	return text, rowsError(rows.Err())
 }
 
 // History is what is known of a path's past.
@@ -493,17 +559,4 @@ func (r *Reader) Totals() (references, pairs, commits int, err error) {
 	}
 	err = r.queryRow("SELECT count(*) FROM commits").Scan(&commits)
 	return references, pairs, commits, rowsError(err)
-}
-
-// Compress returns the stored form of a text: snappy, because a search unpacks the files
-// of all its results and the disk holds the index easily.
-func Compress(text []byte) []byte { return snappy.Encode(nil, text) }
-
-// Decompress is the inverse of Compress. ErrDamaged for anything else.
-func Decompress(data []byte) ([]byte, error) {
-	text, err := snappy.Decode(nil, data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: a stored text cannot be unpacked (%v); run `chinvex ingest --rebuild`", ErrDamaged, err)
-	}
-	return text, nil
 }

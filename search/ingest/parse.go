@@ -32,7 +32,7 @@ type parsed struct {
 	class     index.Class
 	lines     int
 	secrets   int
-	packed    []byte // its text as stored
+	blocks    []index.Block // its text as stored
 	file      *source.File
 	chunks    []chunkTerms
 	nameLines []int // of each symbol: the chunk that holds its name
@@ -101,7 +101,7 @@ func parseFile(ctx context.Context, c candidate, before []byte, limit int64, a *
 	p.language = language.Of(c.path.Rel, text)
 	p.class = classOf(c.path.Rel, p.language, text)
 	p.file = source.Parse(ctx, c.path.Rel, p.language, text)
-	p.packed = index.Compress(text)
+	p.blocks = index.Blocks(text)
 	p.analyse(text, a)
 	return p
 }

@@ -33,11 +33,8 @@ func (r *run) chunkTexts(first uint32, failed *error) iter.Seq[string] {
 					*failed = err
 					return
 				}
-				var packed []byte
-				err := w.tx.QueryRow("SELECT data FROM texts WHERE file = ?", c.File).Scan(&packed)
-				if err == nil {
-					text, err = index.Decompress(packed)
-				}
+				var err error
+				text, err = w.storedText(c.File)
 				if err != nil {
 					*failed = fmt.Errorf("cannot read a stored text: %w", err)
 					return
@@ -56,4 +53,13 @@ func (r *run) chunkTexts(first uint32, failed *error) iter.Seq[string] {
 func embedText(rel string, chunk []byte) string {
 	name := strings.TrimSuffix(rel, filepath.Ext(rel))
 	return name + "\n" + strings.ToValidUTF8(string(chunk), " ")
+}
+
+// storedText returns the whole text of a file version.
+func (w *writer) storedText(file uint32) ([]byte, error) {
+	rows, err := w.tx.Query("SELECT data FROM texts WHERE file = ? ORDER BY line", file)
+	if err != nil {
+		return nil, err
+	}
+	return index.JoinBlocks(rows)
 }

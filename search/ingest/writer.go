@@ -367,8 +367,10 @@ func (w *writer) addRows(p *parsed, row index.FileRow, firstSymbol uint32, body,
 		p.language, int(p.class), p.lines, f.Package, row.FirstChunk, row.Chunks, body, comment, len(f.Symbols), p.secrets, f.Problem, w.next.Generation); err != nil {
 		return err
 	}
-	if _, err := w.tx.Exec("INSERT INTO texts VALUES(?,?)", row.ID, p.packed); err != nil {
-		return err
+	for _, b := range p.blocks {
+		if _, err := w.tx.Exec("INSERT INTO texts VALUES(?,?,?)", row.ID, b.Line, b.Data); err != nil {
+			return err
+		}
 	}
 	symbol, err := w.tx.Prepare("INSERT INTO symbols VALUES(?,?,?,?,?,?,?,?,?,?)")
 	if err != nil {
