@@ -90,18 +90,3 @@ func roomOf(rooms map[string]map[string]bool, pkg string) string {
 	}
 	return best
 }
-
-// TestHookStaysSmall: imports, not queries, eat a hook's time.
-func TestHookStaysSmall(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "./cmd/hook").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for _, banned := range []string{"smacker/go-tree-sitter", "spf13/cobra", "mark3labs/mcp-go", "charm.land/lipgloss", "vbauerster/mpb", "zricethezav/gitleaks", "go-enry", "net/http"} {
-		for dep := range strings.Lines(string(out)) {
-			if dep = strings.TrimSpace(dep); dep == banned || strings.Contains(dep, banned) && banned != "net/http" {
-				t.Errorf("cmd/hook links %s", dep)
-			}
-		}
-	}
-}

@@ -2,9 +2,10 @@
 // references, pairs, times by stage, peak memory and size on disk; with -queries also
 // how long searches take in process. Runs worth keeping are in bench/runs.
 //
-//	go run ./bench [-queries N] [-out FILE.json] DIR…
+//	go run ./bench [-queries N] [-bin DIR] [-out FILE.json] DIR…
 //
-// Each DIR is ingested by a process of its own, in a temporary home, so that peak
+// With -bin, a folder with chinvex and chinvex-hook, it also times whole processes: the
+// hook on events about the checkout's own files, and searches. Each DIR is ingested by a process of its own, in a temporary home, so that peak
 // memory is the ingest's.
 package main
 
@@ -55,11 +56,22 @@ type run struct {
 	SearchP50  float64            `json:"search_ms_p50"`       // in process, engine opened once
 	SearchP95  float64            `json:"search_ms_p95"`
 	OpenP50    float64            `json:"open_and_search_ms_p50"` // in process, engine opened each time
+
+	Processes map[string]timing `json:"processes,omitempty"` // whole processes, by what they do
+}
+
+// timing is of whole processes, milliseconds from before the start to after the end.
+type timing struct {
+	P50     float64 `json:"ms_p50"`
+	P95     float64 `json:"ms_p95"`
+	Runs    int     `json:"runs"`
+	Answers int     `json:"answers"` // runs that printed something
 }
 
 func main() {
 	queries := flag.Int("queries", 200, "searches to time in each index; their texts are names that it defines and subjects of its commits")
 	out := flag.String("out", "", "file for the figures as JSON")
+	bin := flag.String("bin", "", "folder with chinvex and chinvex-hook to time as whole processes")
 	child := flag.String("ingest", "", "home of the process that ingests (used by bench itself)")
 	flag.Parse()
 	if *child != "" {
@@ -72,7 +84,7 @@ func main() {
 	}
 	var runs []run
 	for _, dir := range flag.Args() {
-		r, err := measure(dir, *queries)
+		r, err := measure(dir, *queries, *bin)
 		exitOn(err)
 		r.print()
 		runs = append(runs, *r)
@@ -128,7 +140,7 @@ func ingestOnce(home, dir string) error {
 	return json.NewEncoder(os.Stdout).Encode(report)
 }
 
-func measure(dir string, queries int) (*run, error) {
+func measure(dir string, queries int, bin string) (*run, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -185,6 +197,11 @@ func measure(dir string, queries int) (*run, error) {
 	r.NoChange = time.Since(start).Seconds()
 	if err := r.search(o, queries); err != nil {
 		return nil, err
+	}
+	if bin != "" {
+		if err := r.processes(home, dir, bin, o); err != nil {
+			return nil, err
+		}
 	}
 	return r, r.refresh(o)
 }
@@ -319,6 +336,15 @@ func (r *run) print() {
 	}
 	slices.Sort(stages)
 	fmt.Printf("  stages, s: %s\n", strings.Join(stages, " · "))
+	var names []string
+	for name := range r.Processes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		p := r.Processes[name]
+		fmt.Printf("  whole process, %-22s p50 %5.1f ms · p95 %5.1f ms · %d of %d answered\n", name+":", p.P50, p.P95, p.Answers, p.Runs)
+	}
 	fmt.Printf("  search in process: p50 %.1f ms, p95 %.1f ms; with opening the index p50 %.1f ms\n", r.SearchP50, r.SearchP95, r.OpenP50)
 }
 

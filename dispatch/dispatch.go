@@ -132,7 +132,7 @@ func (w *work) run(ctx context.Context, in io.Reader) {
 	if len(plan.Operations) == 0 {
 		return
 	}
-	await(claim.Context, w.env.Now)
+	await(claim.Context)
 	// Side by side, each with an engine of its own: opening one costs half a millisecond,
 	// answering costs several.
 	w.update(func() { w.parts = make([][]Group, len(plan.Operations)) })
@@ -309,7 +309,7 @@ func (w *work) freshen() (spawned []string) {
 		return nil
 	}
 	if len(w.plan.Changed) > 0 {
-		if err := refresh(&w.env, w.claim.Context, repo, w.plan.Changed); err != nil {
+		if err := refresh(&w.env, w.claim.Context, w.plan.Changed); err != nil {
 			w.errs = append(w.errs, err)
 		} else {
 			spawned = append(spawned, "refresh")

@@ -18,6 +18,7 @@ import (
 	"github.com/chinvex/chinvex/claude"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
+	"github.com/chinvex/chinvex/search/index"
 	"github.com/chinvex/chinvex/search/ingest"
 )
 
@@ -110,7 +111,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("the answer lacks %s: %s", want, out.String())
 		}
 	}
-	want := "refresh --context shop --home " + env.Home.Dir + " " + root + "/shop/price.py"
+	want := "refresh --context shop --home " + env.Home.Dir
 	if diff := cmp.Diff([]string{want}, *spawned); diff != "" {
 		t.Errorf("spawned (-want +got):\n%s", diff)
 	}
@@ -119,17 +120,23 @@ func TestRun(t *testing.T) {
 		t.Errorf("logged %+v", r)
 	}
 
-	// The next hook that asks gives the refresh a moment, and only one does.
+	// The next hook that asks gives the refresh a moment, until it is done.
 	read := event(t, root, "PostToolUse", "Read", map[string]any{"session_id": "other", "tool_input": map[string]any{"file_path": root + "/shop/price.py"}})
-	for i, least := range []time.Duration{pendingWait, 0} {
+	dir := filepath.Join(env.Home.Dir, "contexts/shop/index")
+	requests, err := index.Requests(dir)
+	if err != nil || !cmp.Equal(index.Requested(requests), []project.Path{{Repo: filepath.Base(root), Rel: "shop/price.py"}}) {
+		t.Errorf("queued %v, %v", index.Requested(requests), err)
+	}
+	for _, wait := range []bool{true, false} {
 		start := time.Now()
 		Run(context.Background(), strings.NewReader(read), io.Discard, env)
-		if took := time.Since(start); took < least {
-			t.Errorf("hook %d took %v, which is no wait", i, took)
+		if took := time.Since(start); wait && took < pendingWait {
+			t.Errorf("a hook beside a refresh took %v, which is no wait", took)
 		}
+		os.RemoveAll(filepath.Join(dir, "queue"))
 	}
-	if _, err := os.Stat(filepath.Join(env.Home.Dir, "contexts/shop/sessions", pendingName)); err == nil {
-		t.Error("the marker is still there")
+	if index.Waiting(dir, time.Hour) {
+		t.Error("nothing is queued, yet something waits")
 	}
 }
 
@@ -561,26 +568,27 @@ func TestAwait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	marker := filepath.Join(c.SessionsDir(), pendingName)
-	wait := func(text string, age time.Duration) time.Duration {
-		if err := os.WriteFile(marker, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	wait := func() time.Duration {
 		start := time.Now()
-		await(c, func() time.Time { return time.Now().Add(age) })
+		await(c)
 		return time.Since(start)
 	}
-	if took := wait("0", 0); took > pendingWait/2 { // published since
+	if took := wait(); took > pendingWait/2 {
 		t.Errorf("it waited %v for nothing", took)
 	}
-	if took := wait("99", pendingAge+time.Second); took > pendingWait/2 { // given up
-		t.Errorf("it waited %v for a refresh of long ago", took)
+	request, err := index.Enqueue(c.IndexDir(), []project.Path{{Repo: "shop", Rel: "shop/price.py"}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if took := wait("junk", 0); took > pendingWait/2 {
-		t.Errorf("it waited %v for junk", took)
-	}
-	if took := wait("99", 0); took < pendingWait {
+	if took := wait(); took < pendingWait {
 		t.Errorf("it waited %v only", took)
+	}
+	old := time.Now().Add(-pendingAge - time.Second)
+	if err := os.Chtimes(request, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if took := wait(); took > pendingWait/2 {
+		t.Errorf("it waited %v for a refresh of long ago", took)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,50 +15,36 @@ import (
 )
 
 // An index is brought up to date by the main program, in a process of its own that is
-// never waited for: parsing needs more than a hook can link. What a hook does is to say
-// that a refresh is under way, in a marker, so that the next one gives it a moment.
+// never waited for: parsing needs more than a hook can link. A hook queues the files that
+// changed; while the queue holds something, the next hook gives the refresh a moment.
 const (
-	pendingName = "pending"             // in sessions/: the generation that an edit was seen at
-	pendingAge  = 3 * time.Second       // after this a refresh has failed or ended
+	pendingAge  = 3 * time.Second       // after this a refresh has failed
 	pendingWait = 60 * time.Millisecond // for a refresh to publish
-	pendingPoll = 3 * time.Millisecond  //
-	ingestName  = "ingest"              // in sessions/: when an ingest was last started
-	ingestEvery = 30 * time.Second      // at most
+	pendingPoll = 3 * time.Millisecond
+	ingestName  = "ingest"         // in sessions/: when an ingest was last started
+	ingestEvery = 30 * time.Second // at most
 )
 
 // await gives a refresh that is under way a moment to publish.
-func await(c *project.Context, now func() time.Time) {
-	marker := filepath.Join(c.SessionsDir(), pendingName)
-	info, err := os.Stat(marker)
-	if err != nil || !info.Mode().IsRegular() || now().Sub(info.ModTime()) > pendingAge {
-		return
+func await(c *project.Context) {
+	for end := time.Now().Add(pendingWait); index.Waiting(c.IndexDir(), pendingAge) && time.Now().Before(end); {
+		time.Sleep(pendingPoll)
 	}
-	text, _ := os.ReadFile(marker)
-	seen, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	for end := time.Now().Add(pendingWait); err == nil && time.Now().Before(end); time.Sleep(pendingPoll) {
-		m, err := index.ReadManifest(c.IndexDir())
-		if err != nil || m.Generation > seen {
-			return
-		}
-	}
-	_ = os.Remove(marker) // one hook has waited, the others need not
 }
 
-// refresh starts the indexing of files that a tool changed.
-func refresh(env *Env, c *project.Context, repo project.Repository, files []project.Path) error {
-	m, err := index.ReadManifest(c.IndexDir())
+// refresh queues the files that a tool changed and starts what reads them.
+func refresh(env *Env, c *project.Context, files []project.Path) error {
+	if _, err := index.ReadManifest(c.IndexDir()); err != nil {
+		return err
+	}
+	request, err := index.Enqueue(c.IndexDir(), files)
 	if err != nil {
 		return err
 	}
-	marker := filepath.Join(c.SessionsDir(), pendingName)
-	if err := os.WriteFile(marker, strconv.AppendInt(nil, m.Generation, 10), 0o600); err != nil {
-		return err // nor could the refresh write
+	if err = env.Spawn([]string{"refresh", "--context", c.Name, "--home", env.Home.Dir}); err != nil {
+		_ = os.Remove(request) // nobody would come for it, and hooks would wait
 	}
-	args := []string{"refresh", "--context", c.Name, "--home", env.Home.Dir}
-	for _, f := range files {
-		args = append(args, repo.Abs(f))
-	}
-	return env.Spawn(args)
+	return err
 }
 
 // follow starts an ingest when another commit is checked out than the index was made

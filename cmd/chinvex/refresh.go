@@ -12,14 +12,13 @@ import (
 	"github.com/chinvex/chinvex/search/ingest"
 )
 
-// refreshCommand is what the hook starts after an edit, detached: it answers nobody,
-// and its exit code is for tests.
+// refreshCommand is what the hook starts after an edit, detached, without files: it reads
+// those that are queued. It answers nobody, and its exit code is for tests.
 func (a *app) refreshCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:         "refresh [flags] FILE...",
+		Use:         "refresh [flags] [FILE...]",
 		Short:       "Read a few files again, as the hook does after an edit",
 		Hidden:      true,
-		Args:        cobra.MinimumNArgs(1),
 		Annotations: map[string]string{globals: "context home"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.refresh(cmd.Context(), args)
@@ -28,6 +27,14 @@ func (a *app) refreshCommand() *cobra.Command {
 }
 
 func (a *app) refresh(ctx context.Context, files []string) error {
+	if len(files) == 0 {
+		d, err := door.Find(door.Place{Home: a.home, Context: a.context, Dir: a.dir})
+		if err != nil {
+			return err
+		}
+		_, err = ingest.Refresh(ctx, ingest.Options{Context: d.Context, Settings: &d.Settings.Settings}, nil)
+		return err
+	}
 	var order []string
 	byContext := map[string][]project.Path{}
 	doors := map[string]*door.Door{}

@@ -94,7 +94,7 @@ func ledgers(t *testing.T, p *place) []string {
 	if len(names) != 1 {
 		t.Fatalf("%d ledgers", len(names))
 	}
-	_ = os.Remove(filepath.Join(p.context(), "sessions", "pending"))
+	_ = os.RemoveAll(filepath.Join(p.context(), "index", "queue"))
 	return names
 }
 
@@ -256,14 +256,18 @@ var faults = []fault{
 			must(t, os.WriteFile(n, bytes.Repeat([]byte("{\"p\":1,\"id\":\"p1\",\"k\":[\"0123456789abcdef\"]}\n"), 50<<20/44), 0o600))
 		}
 	}, want: "answer"},
-	{name: "marker of an edit long ago", spoil: func(t *testing.T, p *place) {
-		name := p.context() + "/sessions/pending"
+	{name: "request of an edit long ago", spoil: func(t *testing.T, p *place) {
+		name := p.context() + "/index/queue/request-1"
 		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		must(t, os.WriteFile(name, []byte("999"), 0o600))
+		must(t, os.WriteFile(name, []byte("repo\x00shop/price.py\x00"), 0o600))
 		must(t, os.Chtimes(name, time.Unix(0, 0), time.Unix(0, 0)))
 	}, want: "answer"},
-	{name: "marker is a folder", spoil: func(t *testing.T, p *place) {
-		must(t, os.MkdirAll(p.context()+"/sessions/pending", 0o700))
+	{name: "request of garbage", spoil: func(t *testing.T, p *place) {
+		must(t, os.MkdirAll(p.context()+"/index/queue/request-2", 0o700))
+		must(t, os.WriteFile(p.context()+"/index/queue/request-1", []byte("\x00\x00../..\x00/etc/passwd\xff"), 0o600))
+	}, want: "answer"},
+	{name: "queue is a file", spoil: func(t *testing.T, p *place) {
+		must(t, os.WriteFile(p.context()+"/index/queue", nil, 0o600))
 	}, want: "answer"},
 	{name: "malformed config.toml", spoil: func(t *testing.T, p *place) {
 		must(t, os.MkdirAll(p.repo+"/.chinvex", 0o755))

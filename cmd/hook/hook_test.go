@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
+
+	"github.com/chinvex/chinvex/search/index"
 )
 
 // bin is where the tests install the two programs, side by side as users have them.
@@ -260,6 +262,15 @@ func TestScripts(t *testing.T) {
 				if text := ts.ReadFile("answer"); (text == "") == neg {
 					ts.Fatalf("it said:\n%s", text)
 				}
+			},
+			// settled: wait until no file waits for a refresh.
+			"settled": func(ts *testscript.TestScript, neg bool, _ []string) {
+				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+					if !index.Waiting(filepath.Join(filepath.Dir(ts.Getenv("SESSIONS")), "index"), time.Hour) {
+						return
+					}
+				}
+				ts.Fatalf("the refresh did not come")
 			},
 			// await FILE TEXT: wait until the file holds the text.
 			"await": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -9,6 +9,7 @@
 //	                 which segments, how many rows of each table count. Replaced by
 //	                 rename; whoever has read it knows a whole, consistent index.
 //	lock             the writer's flock; readers never touch it
+//	queue/           files that wait for a refresh, see queue.go
 //	b<N>/            one build: everything below
 //	  rows.db        SQLite in WAL mode, schema in rows.go
 //	  chunks.tab     append-only, ChunkSize bytes a chunk, row number = chunk id

@@ -28,9 +28,6 @@ func (r *run) repoState(m *index.Manifest, repo project.Repository, sel *selecti
 	}
 	state.Head, state.Branch = sel.head.Hash, sel.head.Branch
 	state.Shallow = sel.repo.IsShallow()
-	if changed, err := sel.repo.Modified(r.ctx); err == nil {
-		state.Dirty = len(changed)
-	}
 	if sel.head.Unborn {
 		return state, nil
 	}

@@ -190,6 +190,13 @@ func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
 		r.report.Generation, r.report.LeftOut, r.report.Stats = m.Generation, m.Stats.LeftOut, m.Stats
 		return nil
 	}
+	for i, repo := range plan.repos {
+		if sel := selections[repo.Name]; sel != nil && sel.repo != nil {
+			if changed, err := sel.repo.Modified(r.ctx); err == nil {
+				plan.repos[i].Dirty = len(changed)
+			}
+		}
+	}
 	if r.w, err = openWriter(dir, m, generation, false); err != nil {
 		return err
 	}
@@ -282,6 +289,7 @@ func (r *run) plan(dir string, m *index.Manifest, selections map[string]*selecti
 
 func sameState(a, b index.Repo) bool {
 	a.IndexedAt, b.IndexedAt = 0, 0
+	a.Dirty, b.Dirty = 0, 0 // files that changed are work by themselves
 	a.History, b.History = "", ""
 	return a == b
 }
@@ -517,7 +525,7 @@ func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, err
 	if err != nil {
 		return nil, err
 	}
-	if err := enqueue(dir, paths); err != nil {
+	if _, err := index.Enqueue(dir, paths); err != nil {
 		return nil, err
 	}
 	return drain(ctx, o)
@@ -528,7 +536,7 @@ func drain(ctx context.Context, o Options) (*Report, error) {
 	dir := o.Context.IndexDir()
 	total := &Report{Queued: true}
 	for {
-		waiting, err := requests(dir)
+		waiting, err := index.Requests(dir)
 		if err != nil || len(waiting) == 0 {
 			return total, err
 		}
@@ -556,11 +564,11 @@ func drain(ctx context.Context, o Options) (*Report, error) {
 func refreshQueue(ctx context.Context, o Options) (*Report, error) {
 	r := &run{Options: o, ctx: ctx, last: time.Now(), now: time.Now()}
 	dir := o.Context.IndexDir()
-	waiting, err := requests(dir)
+	waiting, err := index.Requests(dir)
 	if err != nil {
 		return nil, err
 	}
-	paths := requested(waiting)
+	paths := index.Requested(waiting)
 	done := func() {
 		for _, file := range waiting {
 			_ = os.Remove(file)

@@ -1,4 +1,4 @@
-package ingest
+package index
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/chinvex/chinvex/project"
 )
@@ -20,16 +21,18 @@ const (
 	requestPrefix = "request-"
 )
 
-func enqueue(dir string, paths []project.Path) error {
+// Enqueue asks for a refresh of files, which `chinvex refresh` does, and returns the
+// request's file, "" when there are no paths.
+func Enqueue(dir string, paths []project.Path) (request string, err error) {
 	var b strings.Builder
 	for _, p := range paths {
 		b.WriteString(p.Repo + "\x00" + p.Rel + "\x00")
 	}
 	if b.Len() == 0 {
-		return nil
+		return "", nil
 	}
-	fail := func(err error) error {
-		return fmt.Errorf("cannot queue the files to refresh: %w; check that the disk is writable and not full", err)
+	fail := func(err error) (string, error) {
+		return "", fmt.Errorf("cannot queue the files to refresh: %w; check that the disk is writable and not full", err)
 	}
 	queue := filepath.Join(dir, queueName)
 	if err := os.MkdirAll(queue, 0o700); err != nil {
@@ -44,18 +47,18 @@ func enqueue(dir string, paths []project.Path) error {
 		err = e
 	}
 	if err == nil {
-		name := requestPrefix + strings.TrimPrefix(filepath.Base(f.Name()), "new-")
-		err = os.Rename(f.Name(), filepath.Join(queue, name))
+		request = filepath.Join(queue, requestPrefix+strings.TrimPrefix(filepath.Base(f.Name()), "new-"))
+		err = os.Rename(f.Name(), request)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
 		return fail(err)
 	}
-	return nil
+	return request, nil
 }
 
-// requests lists the files of the queue.
-func requests(dir string) ([]string, error) {
+// Requests lists the files of the queue, in no order.
+func Requests(dir string) ([]string, error) {
 	queue := filepath.Join(dir, queueName)
 	entries, err := os.ReadDir(queue)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,9 +76,9 @@ func requests(dir string) ([]string, error) {
 	return out, nil
 }
 
-// requested returns the paths that requests ask for, each once. What cannot be read as
+// Requested returns the paths that requests ask for, each once. What cannot be read as
 // paths is passed over.
-func requested(files []string) []project.Path {
+func Requested(files []string) []project.Path {
 	seen := map[project.Path]bool{}
 	var out []project.Path
 	for _, file := range files {
@@ -92,4 +95,15 @@ func requested(files []string) []project.Path {
 		}
 	}
 	return out
+}
+
+// Waiting tells whether a request that came within the last age waits for its refresh.
+func Waiting(dir string, age time.Duration) bool {
+	files, _ := Requests(dir)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) < age {
+			return true
+		}
+	}
+	return false
 }
