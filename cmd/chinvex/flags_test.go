@@ -20,7 +20,8 @@ import (
 // flagTrials says for each command how to call it and how with each flag that its help
 // shows: the answer must differ. The key "base" is the call without.
 var flagTrials = map[string]map[string]string{
-	"ingest": {"base": "ingest", "repo": "ingest --repo sub", "embed": "ingest --embed ollama:m", "rebuild": "ingest --rebuild",
+	"ingest": {"base": "ingest", "repo": "ingest --repo sub", "embed": "ingest --embed ollama:m", "embed-url": "ingest --rebuild --embed ollama:m --embed-url http://127.0.0.1:9",
+		"embed-key-env": "ingest --rebuild --embed openai:m --embed-url http://127.0.0.1:9 --embed-key-env NOT_SET_HERE", "rebuild": "ingest --rebuild",
 		"context": "ingest --context fresh", "home": "ingest --home HOME", "json": "ingest --json", "quiet": "ingest --quiet", "verbose": "ingest --verbose"},
 	"search": {"base": "search alpha beta", "batch": "search --batch", "explain": "search --explain alpha beta", "lang": "search --lang python alpha beta",
 		"limit": "search --limit 1 alpha beta", "mode": "search --mode lexical alpha beta --verbose", "path": "search --path sub/** alpha beta",

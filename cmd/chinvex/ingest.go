@@ -19,7 +19,7 @@ import (
 
 func (a *app) ingestCommand() *cobra.Command {
 	var repos []string
-	var embedding string
+	var embedding embedFlags
 	var rebuild, ignored bool
 	cmd := &cobra.Command{
 		Use:   "ingest [flags]",
@@ -39,7 +39,9 @@ Nothing is written into the repository.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&repos, "repo", nil, "add the folder `DIR` to the context; may be given again.\nOne inside a work tree is indexed alone")
-	f.StringVar(&embedding, "embed", "", "make vectors with `PROVIDER`: builtin, or openai:MODEL or ollama:MODEL\n(MODEL may be left to config.toml)")
+	f.StringVar(&embedding.provider, "embed", "", "make vectors with `PROVIDER`: builtin, openai:MODEL (any compatible\nserver) or ollama:MODEL; kept for later runs")
+	f.StringVar(&embedding.url, "embed-url", "", "the embedding server's `URL`; kept for later runs")
+	f.StringVar(&embedding.keyEnv, "embed-key-env", "", "the environment `VARIABLE` that holds its key; kept, the key is not")
 	f.BoolVar(&rebuild, "rebuild", false, "build a new index from nothing")
 	// Scripts written for the whole design call these; there is nothing yet for them to
 	// turn off, so help does not show them.
@@ -50,7 +52,31 @@ Nothing is written into the repository.`,
 	return cmd
 }
 
-func (a *app) ingest(ctx context.Context, dirs []string, embedding string, rebuild bool) error {
+// embedFlags choose the embedding provider: the user's choice, which a repository's
+// config.toml cannot make where it would send code away.
+type embedFlags struct{ provider, url, keyEnv string }
+
+func (e embedFlags) given() bool { return e != embedFlags{} }
+
+func (e embedFlags) settings() map[string]string {
+	flags := map[string]string{}
+	if e.provider != "" {
+		provider, model, named := strings.Cut(e.provider, ":")
+		flags["embedding.provider"] = provider
+		if named {
+			flags["embedding.model"] = model
+		}
+	}
+	if e.url != "" {
+		flags["embedding.url"] = e.url
+	}
+	if e.keyEnv != "" {
+		flags["embedding.key_env"] = e.keyEnv
+	}
+	return flags
+}
+
+func (a *app) ingest(ctx context.Context, dirs []string, embedding embedFlags, rebuild bool) error {
 	start := time.Now()
 	home, err := project.OpenHome(a.home)
 	if err != nil {
@@ -70,15 +96,7 @@ func (a *app) ingest(ctx context.Context, dirs []string, embedding string, rebui
 		}
 		return err
 	}
-	flags := map[string]string{}
-	if embedding != "" {
-		provider, model, named := strings.Cut(embedding, ":")
-		flags["embedding.provider"] = provider
-		if named {
-			flags["embedding.model"] = model
-		}
-	}
-	settings, err := project.Resolve(c, nil, flags)
+	settings, err := project.Resolve(c, nil, embedding.settings())
 	if err != nil {
 		return abandon(err)
 	}
@@ -103,9 +121,9 @@ func (a *app) ingest(ctx context.Context, dirs []string, embedding string, rebui
 		c = now
 	}
 	c.Ingested = time.Now()
-	if embedding != "" {
+	if embedding.given() {
 		s := settings.Embedding
-		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, Dimensions: s.Dimensions}
+		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, KeyEnv: s.KeyEnv, Dimensions: s.Dimensions}
 	}
 	if err := c.Save(); err != nil {
 		return err
