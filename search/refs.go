@@ -146,14 +146,14 @@ func (e *Engine) isExcluded(s index.Site, ranges []LineRange) bool {
 }
 
 // definitions returns where a name is defined: in the file and scope meant, if it is
-// there, else everywhere; definitions before declarations. others tells that files define
-// the name which are not among those returned.
-func (e *Engine) definitions(name, scope string, file project.Path) (out []Definition, others bool, err error) {
+// there, else everywhere; definitions before declarations. others are the files that
+// define the name and are not among those returned.
+func (e *Engine) definitions(name, scope string, file project.Path) (out []Definition, others map[project.Path]bool, err error) {
 	symbols, err := e.reader.SymbolsNamed(name, false, maxDefinitions)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	out = []Definition{}
+	out, others = []Definition{}, map[project.Path]bool{}
 	var forward, elsewhere, otherScope []Definition
 	for _, s := range symbols {
 		row, _ := e.reader.Files.Row(s.File)
@@ -180,7 +180,9 @@ func (e *Engine) definitions(name, scope string, file project.Path) (out []Defin
 		returned[d.Path] = true
 	}
 	for _, d := range append(otherScope, elsewhere...) {
-		others = others || !returned[d.Path]
+		if !returned[d.Path] {
+			others[d.Path] = true
+		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {
 		if out[i].Path != out[j].Path {
@@ -200,8 +202,8 @@ func (e *Engine) definition(s index.Symbol, row int) Definition {
 const maxJudged = 8
 
 // judge returns a function that tells how likely a use in a file means one of the
-// definitions. others tells that the name is defined elsewhere as well.
-func (e *Engine) judge(definitions []Definition, others bool) (func(row int) (float64, string), error) {
+// definitions. others are the files that define the name as well.
+func (e *Engine) judge(definitions []Definition, others map[project.Path]bool) (func(row int) (float64, string), error) {
 	defining := map[project.Path]bool{}
 	dirs := map[string]bool{}
 	folder := func(p project.Path) string { return p.Repo + "\x00" + path.Dir(p.Rel) }
@@ -229,9 +231,11 @@ func (e *Engine) judge(definitions []Definition, others bool) (func(row int) (fl
 			return likelySameName, "defined nowhere here"
 		case defining[f.Path]:
 			return likelySameFile, "same file"
+		case others[f.Path]:
+			return likelySameName, "defines the name itself"
 		case importing[row]:
 			return likelyImports, "imports it"
-		case len(defining) == 1 && !others:
+		case len(defining) == 1 && len(others) == 0:
 			return likelyUnique, "the only definition of that name"
 		case dirs[folder(f.Path)]:
 			return likelySamePackage, "same folder"
