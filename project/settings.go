@@ -23,7 +23,6 @@ type Settings struct {
 	Dispatch  DispatchSettings
 	Index     IndexSettings
 	Embedding EmbeddingSettings
-	Logging   LoggingSettings
 }
 
 // SearchSettings steer the ranking.
@@ -41,13 +40,12 @@ type SearchSettings struct {
 // DispatchSettings steer what hooks inject.
 type DispatchSettings struct {
 	Enabled       bool
-	PromptLines   int     // most lines after a prompt
-	ToolLines     int     // most lines after a tool's run
-	SessionTokens int     // most tokens in one session
-	RelatedEvery  int     // prompts before `related` of the same file is shown again
-	FactExpiry    int     // prompts before a shown fact may be shown again
-	DeadlineMS    int     // milliseconds for one event
-	Control       float64 // share of sessions left without injections, 0 to 1
+	PromptLines   int // most lines after a prompt
+	ToolLines     int // most lines after a tool's run
+	SessionTokens int // most tokens in one session
+	RelatedEvery  int // prompts before `related` of the same file is shown again
+	FactExpiry    int // prompts before a shown fact may be shown again
+	DeadlineMS    int // milliseconds for one event
 }
 
 // IndexSettings steer what is indexed.
@@ -66,11 +64,6 @@ type EmbeddingSettings struct {
 	Dimensions     int
 	BatchSize      int // texts in one request
 	TimeoutSeconds int // for one request
-}
-
-// LoggingSettings steer what is logged.
-type LoggingSettings struct {
-	Queries bool // keep the query log
 }
 
 // setting is one row of the table that drives defaults, parsing, checks and Sources.
@@ -100,7 +93,6 @@ var keys = [...]setting{
 	{key: "dispatch.related_every", at: func(s *Settings) any { return &s.Dispatch.RelatedEvery }, initial: 5, hi: 1e4},
 	{key: "dispatch.fact_expiry", at: func(s *Settings) any { return &s.Dispatch.FactExpiry }, initial: 30, hi: 1e4},
 	{key: "dispatch.deadline_ms", at: func(s *Settings) any { return &s.Dispatch.DeadlineMS }, initial: 1500, lo: 1, hi: 6e4},
-	{key: "dispatch.control", at: func(s *Settings) any { return &s.Dispatch.Control }, hi: 1},
 
 	{key: "index.max_file_bytes", at: func(s *Settings) any { return &s.Index.MaxFileBytes }, initial: int64(1 << 20), lo: 1, hi: 1 << 30},
 	{key: "index.exclude", at: func(s *Settings) any { return &s.Index.Exclude }},
@@ -115,8 +107,6 @@ var keys = [...]setting{
 	{key: "embedding.dimensions", at: func(s *Settings) any { return &s.Embedding.Dimensions }, hi: 8192},
 	{key: "embedding.batch_size", at: func(s *Settings) any { return &s.Embedding.BatchSize }, initial: 64, lo: 1, hi: 2048},
 	{key: "embedding.timeout_seconds", at: func(s *Settings) any { return &s.Embedding.TimeoutSeconds }, initial: 30, lo: 1, hi: 600},
-
-	{key: "logging.queries", at: func(s *Settings) any { return &s.Logging.Queries }, initial: true},
 }
 
 // thresholds is the one key below which the user makes keys: a language each.

@@ -44,7 +44,6 @@ func TestDefaults(t *testing.T) {
 		Dispatch:  DispatchSettings{Enabled: true, PromptLines: 300, ToolLines: 150, SessionTokens: 20000, RelatedEvery: 5, FactExpiry: 30, DeadlineMS: 1500},
 		Index:     IndexSettings{MaxFileBytes: 1 << 20},
 		Embedding: EmbeddingSettings{Provider: "builtin", BatchSize: 64, TimeoutSeconds: 30},
-		Logging:   LoggingSettings{Queries: true},
 	}
 	if !reflect.DeepEqual(r.Settings, want) {
 		t.Errorf("defaults\n%+v\nwant\n%+v", r.Settings, want)
@@ -265,7 +264,7 @@ func TestUnknownKeysWarn(t *testing.T) {
 	r, err := Resolve(w.Context, nil, nil)
 	want := []string{
 		w.config + `: "a\nb" is no setting and is ignored`,
-		w.config + ": dispatch.more is no setting and is ignored; is dispatch.control meant?",
+		w.config + ": dispatch.more is no setting and is ignored; is dispatch.enabled meant?",
 		w.config + ": search.semantic_wieght is no setting and is ignored; is search.semantic_weight meant?",
 		w.config + ": search.thresholds. is no setting and is ignored; is search.thresholds meant?",
 		w.config + ": semantic_weight is no setting and is ignored; is search.semantic_weight meant?",

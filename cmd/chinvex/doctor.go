@@ -333,7 +333,7 @@ func (x *examination) hook(ctx context.Context, d *door.Door, s sample) {
 		x.add("hook", fault, none, "%s fails (%v): %s", door.Line(program), err, door.Clean(strings.TrimSpace(stderr.String())))
 	case bad != nil:
 		x.add("hook", fault, none, "%v", bad)
-	case text == "" && s.Uses > 0 && len(d.Also) == 0 && d.Settings.Dispatch.Enabled && d.Settings.Dispatch.Control == 0:
+	case text == "" && s.Uses > 0 && len(d.Also) == 0 && d.Settings.Dispatch.Enabled:
 		x.add("hook", fault, none, "%s says nothing to an edit of %s, which is used in %s; see %s", door.Line(program), s.Name, door.Plural(s.Uses, "file"), door.Line(d.Context.LogsDir()))
 	default:
 		x.add("hook", fine, none, "%s answers in %s", door.Line(filepath.Base(program)+" "+strings.Join(args, " ")), door.Duration(took))

@@ -51,6 +51,7 @@ type world struct {
 	root string
 	c    *project.Context
 	tick int
+	at   string // date of the next commits, "" for one second after the other
 }
 
 func newWorld(t *testing.T) *world {
@@ -78,6 +79,9 @@ func (w *world) git(args ...string) {
 	w.t.Helper()
 	w.tick++
 	date := fmt.Sprintf("2026-01-01T00:00:%02dZ", w.tick%60)
+	if w.at != "" {
+		date = w.at
+	}
 	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
 	cmd.Dir = w.root
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
