@@ -9,8 +9,8 @@ build:
     go build -ldflags='-s -w' -o bin/chinvex-hook ./cmd/hook
     go build -o bin/chinvex-mcp ./cmd/mcp
 
-# Put them into GOBIN, or ~/go/bin
-install dir=(shell('go env GOBIN') || (shell('go env GOPATH') + "/bin")): build
+# Put them into a folder, Go's bin by default
+install dir=`echo "$(go env GOPATH)/bin"`: build
     install -m 755 bin/chinvex bin/chinvex-hook bin/chinvex-mcp {{dir}}
 
 # The tests, as CI runs them
