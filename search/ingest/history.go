@@ -16,7 +16,6 @@ type historyPlan struct {
 	git   *git.Repo
 	head  string
 	since string // newest commit that is counted already, "" for none
-	at    int    // position in plan.repos
 }
 
 // repoState describes a repository as it is now, and what of its history is not

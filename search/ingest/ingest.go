@@ -213,7 +213,6 @@ func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
 type plan struct {
 	read    []planned
 	remove  []uint32
-	touched []planned // content as before, but other times on disk: remembered, to be skipped next time
 	history []historyPlan
 	repos   []index.Repo
 	leftOut map[string]int

@@ -505,9 +505,7 @@ func (w *writer) mergeSegments() error {
 	if err := w.waitSegments(); err != nil {
 		return err
 	}
-	for _, s := range w.segments {
-		w.next.Segments = append(w.next.Segments, s)
-	}
+	w.next.Segments = append(w.next.Segments, w.segments...)
 	w.segments = nil
 	n := 0
 	for _, s := range w.next.Segments {
