@@ -57,6 +57,9 @@ const (
 	generatedFactor = 0.4
 	vendoredFactor  = 0.4
 	saturation      = 0.3 // each further chunk of a file
+
+	smallTerms  = 5 // a chunk with fewer terms is a line torn from its place
+	smallFactor = 0.8
 )
 
 // candidate is a chunk that is scored in full.
@@ -398,6 +401,9 @@ func (e *Engine) boost(cs []candidate, q *analysis, leg *lexicalLeg, names *quer
 		f := e.file(c.row)
 		for _, p := range penalties(f.Class, q, e.settings.Search.DocDemotion) {
 			c.times(p.Name, p.Value)
+		}
+		if chunk := e.reader.Chunks.At(c.chunk); int(chunk.Body)+int(chunk.Comment) < smallTerms {
+			c.times("small chunk", smallFactor)
 		}
 		c.times("recency", e.recency(f.LastCommit))
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -118,7 +119,20 @@ const playedFile = "package a\n\n// AlphaBeta is used.\nfunc AlphaBeta() int {\n
 
 func newPlayground(t *testing.T) playground {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	made, err := os.MkdirTemp("", "chinvex-flags-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // doctor's hook leaves a refresh running, which may still write
+		for range 500 {
+			if os.RemoveAll(made) == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("%s cannot be removed", made)
+	})
+	dir, err := filepath.EvalSymlinks(made)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestPayloads(t *testing.T) {
 		"PostToolUse-NotebookEdit.json", "PostToolUse-Read.json", "PostToolUse-Write-create.json", "PostToolUse-Write-update.json",
 	}
 	var got []string
-	p, err := newPlace(t.TempDir(), "testdata/history/payloads.txtar")
+	p, err := newPlace(tempDir(t), "testdata/history/payloads.txtar")
 	must(t, err)
 	n := 0
 	must(t, filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
