@@ -106,7 +106,7 @@ func Ingest(ctx context.Context, o Options) (*Report, error) {
 	if m != nil && r.outgrown(m) {
 		m = nil
 	}
-	if err := r.ingest(dir, m, generation); err != nil {
+	if err := r.ingestOrRebuild(dir, m, generation); err != nil {
 		return nil, err
 	}
 	unlock()
@@ -160,6 +160,17 @@ func (r *run) outgrown(m *index.Manifest) bool {
 		return true
 	}
 	return false
+}
+
+// ingestOrRebuild goes on from m, or builds anew where that cannot be gone on from.
+func (r *run) ingestOrRebuild(dir string, m *index.Manifest, generation int64) error {
+	err := r.ingest(dir, m, generation)
+	if m == nil || !errors.Is(err, errCutShort) && !errors.Is(err, index.ErrDamaged) {
+		return err
+	}
+	r.report = Report{}
+	r.note("The index could not be gone on from (%v) and is built anew.", err)
+	return r.ingest(dir, nil, generation)
 }
 
 func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
@@ -592,7 +603,13 @@ func refreshQueue(ctx context.Context, o Options) (*Report, error) {
 		r.report.Generation, r.report.Stats = m.Generation, m.Stats
 		return &r.report, nil
 	}
-	if r.w, err = openWriter(dir, m, m.Generation+1, true); err != nil {
+	if r.w, err = openWriter(dir, m, m.Generation+1, true); errors.Is(err, errCutShort) {
+		if err = r.ingest(dir, nil, m.Generation+1); err == nil {
+			done()
+		}
+		return &r.report, err
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer r.w.abort()

@@ -490,3 +490,61 @@ func TestKilledIngestLeavesTheLastGoodIndex(t *testing.T) {
 		}
 	}
 }
+
+// The one moment that a kill must hit exactly: rows committed, manifest not yet replaced.
+func TestCutShortBeforeTheManifest(t *testing.T) {
+	for _, refresh := range []bool{false, true} {
+		w := newWorld(t)
+		w.write("a.go", "package a\n\nfunc Walrus() {}\n")
+		w.commit("first")
+		w.ingest()
+		dir := w.c.IndexDir()
+		saved := filepath.Join(t.TempDir(), "index")
+		if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		w.write("a.go", "package a\n\nfunc Zebra() {}\n")
+		w.commit("second")
+		w.ingest()
+		// The index of before, with the rows of after.
+		m, err := index.ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			name := filepath.Join(m.Build, index.RowsName+suffix)
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if os.IsNotExist(err) {
+				_ = os.Remove(filepath.Join(saved, name))
+			} else if err == nil {
+				err = os.WriteFile(filepath.Join(saved, name), data, 0o600)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.files("Walrus"); !cmp.Equal(got, []string{"a.go"}) {
+			t.Errorf("before the repair: %q", got)
+		}
+		if refresh {
+			w.write("a.go", "package a\n\nfunc Zebra() {}\n\nfunc Quokka() {}\n")
+			if _, err := ingest.Refresh(context.Background(), ingest.Options{Context: w.c, Settings: settings(w.c)}, []project.Path{w.path("a.go")}); err != nil {
+				t.Fatal(err)
+			}
+		} else if r := w.ingest(); !r.Rebuilt || len(r.Notes) != 1 {
+			t.Errorf("%+v", r)
+		}
+		if got := w.files("Zebra"); !cmp.Equal(got, []string{"a.go"}) {
+			t.Errorf("after the repair: %q", got)
+		}
+		if r := w.ingest(); r.Published {
+			t.Errorf("the repair left something to do: %+v", r)
+		}
+	}
+}

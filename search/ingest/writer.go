@@ -148,7 +148,7 @@ func openWriter(dir string, m *index.Manifest, generation int64, hasty bool) (w 
 	if w.fresh {
 		_, err = w.tx.Exec(index.Schema)
 	} else {
-		err = w.recover()
+		err = w.checkRows()
 	}
 	if err != nil {
 		return w, fmt.Errorf("cannot write rows.db: %w", err)
@@ -192,42 +192,20 @@ func (w *writer) readFiles() error {
 	return nil
 }
 
-// recover takes back the rows of a writer that died between its commit and its
-// manifest, and deletes those of versions that no reader can still ask for.
-func (w *writer) recover() error {
-	g := w.previous.Generation
-	undone := int64(0)
-	for _, step := range []struct {
-		query string
-		arg   any
-	}{
-		{"UPDATE files SET died = NULL, died_at = NULL WHERE died > ?", g},
-		{"DELETE FROM symbols WHERE id >= ?", w.previous.Symbols},
-		{"DELETE FROM commits WHERE id >= ?", w.previous.Commits},
-		{"DELETE FROM files WHERE id >= ?", w.previous.Files},
-	} {
-		res, err := w.tx.Exec(step.query, step.arg)
-		if err != nil {
-			return err
-		}
-		n, _ := res.RowsAffected()
-		undone += n
+// errCutShort says that a writer died between its commit and its manifest: rows.db is a
+// generation ahead. The moment is short and rare, so the index is built anew rather than
+// taken back.
+var errCutShort = errors.New("the last update was cut short")
+
+// checkRows compares rows.db with the manifest.
+func (w *writer) checkRows() error {
+	var ahead bool
+	err := w.tx.QueryRow("SELECT EXISTS(SELECT 1 FROM files WHERE id >= ?1 OR died > ?2) OR EXISTS(SELECT 1 FROM commits WHERE id >= ?3)",
+		w.previous.Files, w.previous.Generation, w.previous.Commits).Scan(&ahead)
+	if err == nil && ahead {
+		err = errCutShort
 	}
-	if undone > 0 {
-		for _, q := range []string{
-			"DELETE FROM texts WHERE file NOT IN (SELECT id FROM files)",
-			"DELETE FROM refs WHERE file NOT IN (SELECT id FROM files)",
-			"DELETE FROM imports WHERE file NOT IN (SELECT id FROM files)",
-		} {
-			if _, err := w.tx.Exec(q); err != nil {
-				return err
-			}
-		}
-		for i := range w.next.Repos {
-			w.next.Repos[i].History = "" // the history may be half of each: read it again
-		}
-	}
-	return nil
+	return err
 }
 
 // pruneAfter is how long rows of a dead version stay for readers that opened an
