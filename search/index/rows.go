@@ -455,10 +455,10 @@ type Coupled struct {
 
 // maxCouplingCommits bounds the work for a file that almost every commit touches: the
 // newest say what matters.
-const maxCouplingCommits = 400
+const maxCouplingCommits = 150
 
 // Coupling returns the paths that changed together with p in its newest commits
-// (at most 400), most often first, ties by path; total counts those commits. A
+// (at most 150), most often first, ties by path; total counts those commits. A
 // path that is no live file is left out.
 func (r *Reader) Coupling(p project.Path, limit int) (out []Coupled, total int, err error) {
 	// Commit ids grow with time. Paths are joined last, to the few that count.
