@@ -75,7 +75,7 @@ func TestSelection(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.root, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	report = w.ingest()
+	w.ingest()
 	if diff := cmp.Diff(want, w.indexed()); diff != "" {
 		t.Errorf("outside git (-want +got):\n%s", diff)
 	}
