@@ -55,8 +55,7 @@ func Open(dir string, settings *project.Settings, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := settings.Embedding
-	if err := index.CheckModel(r.Manifest, s.Provider, s.Model, s.Dimensions); err != nil {
+	if err := index.CheckModel(r.Manifest, settings.Embedding); err != nil {
 		r.Close()
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/chinvex/chinvex/search/mapped"
 )
 
 // The file of a fitted built-in model. All numbers little-endian; floats IEEE 754.
@@ -71,7 +73,7 @@ type Builtin struct {
 // OpenBuiltin maps the model that WriteFile wrote. It checks the header and the size,
 // not the body: see Verify. Close releases the map.
 func OpenBuiltin(path string, tokenize NewTokenize) (*Builtin, error) {
-	data, unmap, err := mapFile(path)
+	data, unmap, err := mapped.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the embedding model: %w", err)
 	}

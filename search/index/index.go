@@ -45,6 +45,7 @@ import (
 	"path/filepath"
 
 	"github.com/chinvex/chinvex/parse/words"
+	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
 )
 
@@ -166,7 +167,8 @@ func NewTokenize() embed.Tokenize { return words.NewAnalyzer().Terms }
 // CheckModel returns ErrMismatch, with the commands that resolve it, when an index was
 // made with another embedding than the configured one. A model name or a number of
 // dimensions that the configuration leaves open fits every index.
-func CheckModel(m *Manifest, provider, model string, dimensions int) error {
+func CheckModel(m *Manifest, want project.EmbeddingSettings) error {
+	provider, model, dimensions := want.Provider, want.Model, want.Dimensions
 	have := m.Embedding
 	if provider == have.Provider && (provider == embed.ProviderBuiltin || (model == "" || model == have.Name) && (dimensions == 0 || dimensions == have.Dimensions)) {
 		return nil

@@ -198,6 +198,7 @@ type postings struct {
 	seg  segment.Segment
 	dict segment.TermDictionary
 	ids  []byte // mapped
+	free func() error
 	list segment.PostingsList
 	it   segment.PostingsIterator
 }
@@ -213,7 +214,7 @@ func openPostings(dir string, s Segment) (*postings, error) {
 		return nil, err
 	}
 	p := &postings{seg: seg}
-	if p.ids, err = mapFile(base+".ids", int64(s.Docs)*4); err == nil && seg.Count() != uint64(s.Docs) {
+	if p.ids, p.free, err = mapFile(base+".ids", int64(s.Docs)*4); err == nil && seg.Count() != uint64(s.Docs) {
 		err = fmt.Errorf("%w: segment %s holds %d documents, the manifest says %d; run `chinvex ingest --rebuild`", ErrDamaged, s.Name, seg.Count(), s.Docs)
 	}
 	if err == nil {
@@ -248,7 +249,9 @@ func (p *postings) close() {
 	if p.seg != nil {
 		_ = p.seg.Close()
 	}
-	unmapFile(p.ids)
+	if p.free != nil {
+		_ = p.free()
+	}
 }
 
 // each calls fn for every document of the segment that holds term.

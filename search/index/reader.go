@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/chinvex/chinvex/search/mapped"
 	"github.com/chinvex/chinvex/search/vector"
 )
 
@@ -29,8 +30,8 @@ type Reader struct {
 	prepared map[string]*sql.Stmt
 	chunks   []*postings
 	commits  []*postings
-	mappings [][]byte
-	live     []uint64 // bitmap of the live chunks, made when first asked for
+	mappings []func() error // that release what is mapped
+	live     []uint64       // bitmap of the live chunks, made when first asked for
 }
 
 // openTries is how often Open starts over when a newer generation replaces the one
@@ -66,21 +67,22 @@ func open(dir string, m *Manifest) (r *Reader, err error) {
 			r = nil
 		}
 	}()
-	mapped := func(name string, size int64) []byte {
+	table := func(name string, size int64) []byte {
 		if err != nil {
 			return nil
 		}
 		var b []byte
-		if b, err = mapFile(filepath.Join(build, name), size); err == nil {
-			r.mappings = append(r.mappings, b)
+		var release func() error
+		if b, release, err = mapFile(filepath.Join(build, name), size); err == nil {
+			r.mappings = append(r.mappings, release)
 		}
 		return b
 	}
 	dims := m.Embedding.Dimensions
-	r.Chunks = ChunkTable(mapped(ChunksName, int64(m.Chunks)*ChunkSize))
-	files := mapped(FilesName(m.Generation), -1)
-	rows := mapped(VectorsName, int64(m.Chunks)*int64(vector.RowBytes(dims)))
-	sketches := mapped(SketchesName, int64(m.Chunks)*int64(vector.SketchBytes(dims)))
+	r.Chunks = ChunkTable(table(ChunksName, int64(m.Chunks)*ChunkSize))
+	files := table(FilesName(m.Generation), -1)
+	rows := table(VectorsName, int64(m.Chunks)*int64(vector.RowBytes(dims)))
+	sketches := table(SketchesName, int64(m.Chunks)*int64(vector.SketchBytes(dims)))
 	if err != nil {
 		return r, err
 	}
@@ -171,8 +173,8 @@ func (r *Reader) Close() {
 	for _, p := range append(r.chunks, r.commits...) {
 		p.close()
 	}
-	for _, b := range r.mappings {
-		unmapFile(b)
+	for _, release := range r.mappings {
+		_ = release()
 	}
 	for _, s := range r.prepared {
 		_ = s.Close()
@@ -182,6 +184,23 @@ func (r *Reader) Close() {
 	}
 	r.prepared = nil
 	r.chunks, r.commits, r.mappings, r.db = nil, nil, nil, nil
+}
+
+// mapFile maps the first size bytes of a file; size -1 means all of it. A file that is
+// shorter is ErrDamaged.
+func mapFile(path string, size int64) ([]byte, func() error, error) {
+	b, release, err := mapped.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if have := int64(len(b)); have < size {
+		_ = release()
+		return nil, nil, fmt.Errorf("%w: %s holds %d bytes of %d; run `chinvex ingest --rebuild`", ErrDamaged, path, have, size)
+	}
+	if size >= 0 {
+		b = b[:size]
+	}
+	return b, release, nil
 }
 
 // Live returns the bitmap of the live chunks: bit id%64 of word id/64.

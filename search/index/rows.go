@@ -430,21 +430,6 @@ func JoinBlocks(rows *sql.Rows) ([]byte, error) {
 	return text, rowsError(rows.Err())
 }
 
-// History is what is known of a path's past.
-type History struct {
-	Commits int   // that touched it, within the depth
-	Last    int64 // Unix seconds of the newest
-}
-
-// History returns the history of a path, zero when there is none.
-func (r *Reader) History(p project.Path) (h History, err error) {
-	err = r.queryRow("SELECT commits, last FROM paths WHERE repo = ? AND path = ?", p.Repo, p.Rel).Scan(&h.Commits, &h.Last)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return h, rowsError(err)
-}
-
 // Coupled is a path that changed together with another.
 type Coupled struct {
 	Path    project.Path

@@ -126,7 +126,7 @@ func (r *run) previous(dir string) (m *index.Manifest, generation int64, err err
 	}
 	switch {
 	case err == nil && !r.Rebuild:
-		return m, generation, CheckModel(m, r.Settings)
+		return m, generation, index.CheckModel(m, r.Settings.Embedding)
 	case err == nil, errors.Is(err, index.ErrNoIndex):
 		return nil, generation, nil
 	case errors.Is(err, index.ErrNewer) && !r.Rebuild:
@@ -140,11 +140,6 @@ func (r *run) previous(dir string) (m *index.Manifest, generation int64, err err
 	}
 	// The generation must not repeat: readers compare it.
 	return nil, r.now.UnixMilli(), nil
-}
-
-// CheckModel compares the embedding model of an index with the configured one.
-func CheckModel(m *index.Manifest, s *project.Settings) error {
-	return index.CheckModel(m, s.Embedding.Provider, s.Embedding.Model, s.Embedding.Dimensions)
 }
 
 // outgrown tells that an index is better built anew: its tables are mostly dead rows,
@@ -530,7 +525,7 @@ func Refresh(ctx context.Context, o Options, paths []project.Path) (*Report, err
 	// Before making files where no index is, or none that could take them in.
 	m, err := index.ReadManifest(dir)
 	if err == nil {
-		err = CheckModel(m, o.Settings)
+		err = index.CheckModel(m, o.Settings.Embedding)
 	}
 	if err != nil {
 		return nil, err
@@ -588,7 +583,7 @@ func refreshQueue(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckModel(m, o.Settings); err != nil {
+	if err := index.CheckModel(m, o.Settings.Embedding); err != nil {
 		return nil, err
 	}
 	p := &plan{repos: m.Repos, leftOut: map[string]int{}}

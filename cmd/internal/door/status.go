@@ -62,8 +62,7 @@ func NewStatus(ctx context.Context, d *Door) (*Status, error) {
 	if d.Faulty != nil {
 		s.Warnings = append(s.Warnings, d.Faulty.Error())
 	}
-	e := d.Settings.Embedding
-	if err := index.CheckModel(m, e.Provider, e.Model, e.Dimensions); err != nil {
+	if err := index.CheckModel(m, d.Settings.Embedding); err != nil {
 		s.Warnings = append(s.Warnings, err.Error())
 	}
 	for _, r := range d.Repos {

@@ -1,6 +1,8 @@
 //go:build unix
 
-package embed
+// Package mapped reads files as memory: what a short-lived process does not look at is
+// never read.
+package mapped
 
 import (
 	"fmt"
@@ -9,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file read-only. The second result releases it.
-func mapFile(path string) ([]byte, func() error, error) {
+// Open maps a file read-only. The second result releases it; the bytes must not be
+// looked at afterwards. An empty file gives no bytes. The error wraps fs.ErrNotExist
+// where there is none.
+func Open(path string) ([]byte, func() error, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
