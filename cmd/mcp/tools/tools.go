@@ -82,7 +82,7 @@ var table = []tool{
 	},
 	{
 		name:        "refs",
-		description: "Show where a symbol is defined and who uses it, with the function around each use, likely uses first. Unlike grep it passes over comments and strings and tells namesakes apart.",
+		description: "Show where a symbol is defined and who uses it, with the function around each use, likely uses first. Unlike grep it passes over comments and strings, and says why a use is likely the one meant.",
 		parameters: []mcp.ToolOption{
 			mcp.WithString("symbol", mcp.Required(), mcp.Description("A name, such as parse or Parser.parse")),
 			mcp.WithString("path", mcp.Description("The file whose definition is meant, when several share the name")),
