@@ -221,3 +221,26 @@ func TestDamagedIndexIsSaidAndRepaired(t *testing.T) {
 		})
 	}
 }
+
+// A use in a file that defines the name itself is that one's, whatever the file imports.
+func TestUsesOfANamesake(t *testing.T) {
+	w := newWorld(t)
+	w.write("lib/respond.py", "def respond(x):\n    return x\n")
+	w.write("app.py", "from lib.respond import other\n\n\nclass App:\n    def respond(self, x):\n        return x\n\n    def run(self):\n        return self.respond(1)\n")
+	w.write("user.py", "from lib.respond import respond\n\n\ndef use():\n    return respond(2)\n")
+	w.commit("first")
+	w.ingest()
+	refs, err := w.engine().Refs(context.Background(), search.RefsQuery{Name: "respond", File: w.path("lib/respond.py")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := map[string]string{}
+	for _, r := range refs.References {
+		if r.Kind == "call" {
+			why[r.Path.Rel] = r.Why
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"app.py": "defines the name itself", "user.py": "imports it"}, why); diff != "" {
+		t.Error(diff)
+	}
+}
