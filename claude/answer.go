@@ -17,15 +17,12 @@ const MaxAnswer = 9_500
 
 // Answer prints the one JSON object that puts text before the model. It prints
 // nothing when text holds nothing visible or when the client takes no text for
-// the event. Text from a repository is made harmless: what could be read as the
-// client's own reminder tags is escaped, control and format characters and
-// invalid UTF-8 are replaced. Text over MaxAnswer is cut between two items (lines
-// that are not indented start one) and a last line says so.
+// the event. The text is made Plain.
 func Answer(w io.Writer, eventName, text string) error {
-	if h, _ := hook(eventName); !h.Answers {
+	if h, _ := handled(eventName); !h.Answers {
 		return nil
 	}
-	text = fit(escapeTags(clean(text)))
+	text = Plain(text)
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -46,6 +43,12 @@ func Answer(w io.Writer, eventName, text string) error {
 	}
 	return nil
 }
+
+// Plain makes text from a repository harmless: what could be read as the client's own
+// reminder tags is escaped, control and format characters and invalid UTF-8 are
+// replaced. Text over MaxAnswer is cut between two items (lines that are not indented
+// start one) and a last line says so.
+func Plain(text string) string { return fit(escapeTags(clean(text))) }
 
 // clean drops what has no place in plain text: carriage returns, zero-width and
 // direction marks (they can hide a tag or reorder a line); other control

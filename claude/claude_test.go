@@ -215,20 +215,26 @@ func TestReadEventFaults(t *testing.T) {
 }
 
 func TestMatcher(t *testing.T) {
-	own := regexp.MustCompile(Matcher("PostToolUse"))
+	own := regexp.MustCompile(matcher("PostToolUse"))
 	for tool, want := range map[string]bool{"Edit": true, "Bash": true, "NotebookEdit": true, "mcp__chinvex__search": true, "mcp__plugin_chinvex_chinvex__refs": true,
 		"ReadMcpResourceTool": false, "mcp__probe__echo": false, "Agent": false, "": false} {
 		if own.MatchString(tool) != want || (&Event{Name: "PostToolUse", ToolName: tool}).Handles() != want {
 			t.Errorf("%q: matcher or Handles disagrees", tool)
 		}
 	}
-	same(t, "failure", Matcher("PostToolUseFailure"), "Bash|Read|Edit")
-	same(t, "no tools", Matcher("Stop")+Matcher("SessionStart")+Matcher("PreToolUse"), "")
-	for event, want := range map[string]bool{"UserPromptSubmit": true, "SessionEnd": true, "PreToolUse": false, "startup": false, "PostToolBatch": false} {
+	same(t, "failure", matcher("PostToolUseFailure"), "Bash|Read|Edit")
+	same(t, "source", matcher("SessionStart"), "compact")
+	same(t, "no tools", matcher("UserPromptSubmit")+matcher("SessionEnd"), "")
+	for event, want := range map[string]bool{"UserPromptSubmit": true, "SessionEnd": true, "Stop": false, "PreToolUse": false, "startup": false, "PostToolBatch": false} {
 		if (&Event{Name: event}).Handles() != want {
 			t.Errorf("%s", event)
 		}
 	}
+}
+
+func matcher(event string) string {
+	h, _ := handled(event)
+	return h.Matcher()
 }
 
 // answer returns the text that the client would read.
