@@ -44,11 +44,15 @@ func Answer(w io.Writer, eventName, text string) error {
 	return nil
 }
 
-// Plain makes text from a repository harmless: what could be read as the client's own
-// reminder tags is escaped, control and format characters and invalid UTF-8 are
-// replaced. Text over MaxAnswer is cut between two items (lines that are not indented
-// start one) and a last line says so.
-func Plain(text string) string { return fit(escapeTags(clean(text))) }
+// Plain makes text from a repository Harmless and short enough for a hook: over
+// MaxAnswer it is cut between two items (lines that are not indented start one) and a
+// last line says so.
+func Plain(text string) string { return fit(Harmless(text)) }
+
+// Harmless escapes what could be read as the client's own reminder tags, which it does
+// by itself in what hooks say and not in what MCP tools say, and replaces control and
+// format characters and invalid UTF-8.
+func Harmless(text string) string { return escapeTags(clean(text)) }
 
 // clean drops what has no place in plain text: carriage returns, zero-width and
 // direction marks (they can hide a tag or reorder a line); other control

@@ -87,6 +87,7 @@ type Edit struct {
 	Whole        bool          // a Write: New is the whole file
 	Created      bool          // the file did not exist before
 	Cell         string        // NotebookEdit: the cell's id
+	Others       []string      // further files that the same call changed: a patch of another agent may hold several
 	Hunks        []Hunk        // nil before the edit happened, for a created file and for a notebook
 	response     Value
 }
@@ -117,6 +118,7 @@ func (e *Event) Edit() (edit Edit, ok bool) {
 	default:
 		return Edit{}, false
 	}
+	edit.Others = e.Response.object("bashEditDiff").Texts("changedFiles")
 	e.Response.decode("structuredPatch", &edit.Hunks)
 	return edit, edit.Path != ""
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/chinvex/chinvex/claude"
+	"github.com/chinvex/chinvex/client"
+	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
 )
@@ -31,6 +33,7 @@ type Env struct {
 	ProjectDir string                    // where the client was started, "" when unknown
 	Now        func() time.Time          // nil for the clock
 	Spawn      func(args []string) error // starts the main program and does not wait; nil for Spawn
+	Client     client.Client             // whose event it is
 }
 
 // Run reads one event and prints at most one answer. It returns the exit code, which is
@@ -99,7 +102,7 @@ func (w *work) run(ctx context.Context, in io.Reader) {
 			w.fail("panic", fmt.Errorf("%v at %s", v, panicPlace()))
 		}
 	}()
-	e, err := claude.ReadEvent(in)
+	e, err := w.env.Client.ReadEvent(in)
 	if err != nil {
 		return // no event, no place, no log
 	}
@@ -248,8 +251,10 @@ func (w *work) finish(out io.Writer, late bool) {
 		}
 		log.Operations = append(log.Operations, strings.TrimSpace(string(o.Kind)+" "+cut(text, lineBytes)))
 	}
-	if e.Name == "SessionStart" {
-		prune(c.SessionsDir(), w.env.Now())
+	if e.Name == "SessionEnd" {
+		if err := w.closeSession(); err != nil {
+			w.errs = append(w.errs, err)
+		}
 	}
 	if w.outcome == "disabled" {
 		return
@@ -267,15 +272,23 @@ func (w *work) finish(out io.Writer, late bool) {
 	if err != nil {
 		w.errs = append(w.errs, err)
 	}
+	if s.answered {
+		log.Outcome = "twice"
+		s.close()
+		return
+	}
 	p := &pass{plan: &w.plan, session: s, settings: w.settings, lines: w.settings.ToolLines}
 	if e.Name == "UserPromptSubmit" {
 		p.lines = w.settings.PromptLines
 	}
 	log.Removed = p.filter(w.groups)
 	text := render(w.groups)
+	if w.plan.Forget {
+		text = s.recall()
+	}
 	log.Tokens = tokens(len(text))
 	if text != "" {
-		if err := claude.Answer(out, e.Name, text); err != nil {
+		if err := w.env.Client.Answer(out, e, text); err != nil {
 			w.errs = append(w.errs, err)
 		}
 		log.Lines = 1 + strings.Count(text, "\n")
@@ -299,6 +312,17 @@ func (w *work) finish(out io.Writer, late bool) {
 		log.Outcome = "silent"
 	}
 	log.Spawned = w.freshen()
+}
+
+// closeSession remembers the end of a session and removes old ledgers.
+func (w *work) closeSession() error {
+	c, repo := w.claim.Context, w.claim.Repository
+	prune(c.SessionsDir(), w.env.Now())
+	last := project.Session{Ended: w.env.Now().UTC()}
+	if root, _, ok := project.WorkTreeRoot(repo.Root); ok {
+		last.Head, _ = git.HeadFast(root)
+	}
+	return c.SaveLastSession(repo.Root, last)
 }
 
 // freshen starts what brings the index up to date with what the event shows. A linked

@@ -267,7 +267,7 @@ func TestPlan(t *testing.T) {
 	}
 	for _, in := range []string{
 		event(t, root, "Stop", "", nil), event(t, root, "PreToolUse", "Bash", nil), event(t, root, "PostToolUse", "WebFetch", nil),
-		event(t, root, "PostToolUse", "mcp__other__search", nil), event(t, root, "SessionEnd", "", nil),
+		event(t, root, "PostToolUse", "mcp__other__search", nil),
 	} {
 		if e, err := claude.ReadEvent(strings.NewReader(in)); err != nil || ruleFor(e) != nil {
 			t.Errorf("a rule for %s (%v)", in, err)

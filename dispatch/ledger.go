@@ -3,9 +3,11 @@ package dispatch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,12 +19,14 @@ import (
 // The session ledger, sessions/<hash of the session id>.jsonl, remembers what one
 // session was told. Each line is an entry; lines are only ever appended, one write each,
 // so that hooks that run side by side lose nothing. Between reading and appending a hook
-// holds the file's lock, for two hooks of one turn not to say the same. A line that
+// holds the file's lock, for two hooks of one turn not to say the same, and for an event
+// that reaches two hooks (a plugin's and the project's) to be answered once. A line that
 // cannot be read is passed over.
 type entry struct {
 	Prompt   int       `json:"p"`              // number of the prompt in the session, from 1
 	PromptID string    `json:"id,omitempty"`   // the client's
 	Agent    string    `json:"a,omitempty"`    // of a subagent: what it is told the session's own agent does not see
+	Call     string    `json:"c,omitempty"`    // of a tool, the client's id: what was answered
 	Keys     []string  `json:"k,omitempty"`    // facts that were told
 	Related  []string  `json:"r,omitempty"`    // files whose related files were told
 	Learned  []learned `json:"l,omitempty"`    // code that the agent read
@@ -53,7 +57,10 @@ type session struct {
 	shown   map[string]int
 	related map[string]int
 	learned []learned
+	edited  []string // files, the last one last, each once
 	tokens  int
+	// answered tells that another hook got the same event and has had its say.
+	answered bool
 }
 
 func fileKey(p project.Path) string { return key(p.Repo, p.Rel) }
@@ -80,6 +87,9 @@ func openSession(dir string, e *claude.Event) (*session, error) {
 		s.file = file
 		lock(file)
 		err = s.read(file)
+	}
+	if e.Name == "UserPromptSubmit" && e.PromptID != "" && e.PromptID == s.id {
+		s.answered = true
 	}
 	if e.Name == "UserPromptSubmit" && e.PromptID == "" || e.PromptID != "" && e.PromptID != s.id {
 		s.prompt, s.id = s.prompt+1, e.PromptID
@@ -123,6 +133,10 @@ func (s *session) read(file *os.File) error {
 			s.forget()
 		}
 		s.tokens += max(x.Tokens, 0)
+		s.answered = s.answered || x.Call != "" && x.Call == s.event.ToolUseID
+		for _, file := range x.Edited {
+			s.edited = append(slices.DeleteFunc(s.edited, func(f string) bool { return f == file }), file)
+		}
 		if x.Agent != s.event.AgentID {
 			continue
 		}
@@ -154,14 +168,35 @@ func (s *session) knows(f *Fact, expiry int) bool {
 	return false
 }
 
+// recall says what has been edited, to an agent that has just lost its memory of it.
+func (s *session) recall() string {
+	const most = 20
+	if len(s.edited) == 0 {
+		return ""
+	}
+	files := slices.Clone(s.edited)
+	slices.Reverse(files)
+	text := "Edited in this session, the last one first: " + strings.Join(files[:min(most, len(files))], ", ")
+	if len(files) > most {
+		text += fmt.Sprintf(" and %d more", len(files)-most)
+	}
+	return text
+}
+
+func (s *session) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}
+
 // append remembers what was told and closes the ledger. An event that told and taught
 // nothing leaves no line, but a prompt does: prompts are counted.
 func (s *session) append(plan *Plan, groups []Group, told int) error {
 	if s.file == nil {
 		return nil
 	}
-	defer s.file.Close()
-	x := entry{Prompt: s.prompt, PromptID: s.id, Agent: s.event.AgentID, Tokens: told, Forget: plan.Forget}
+	defer s.close()
+	x := entry{Prompt: s.prompt, PromptID: s.id, Agent: s.event.AgentID, Call: s.event.ToolUseID, Tokens: told, Forget: plan.Forget}
 	for _, g := range groups {
 		for _, f := range g.Facts {
 			x.Keys = append(x.Keys, f.Key)

@@ -26,7 +26,7 @@ type record struct {
 	Dropped    int            `json:"dropped,omitempty"` // operations that the deadline cut off
 	Spawned    []string       `json:"spawned,omitempty"` // "refresh", "ingest"
 	Micros     int64          `json:"us"`
-	Outcome    string         `json:"outcome"` // "told", "silent", "nothing", "disabled", "deadline", "error", "panic"
+	Outcome    string         `json:"outcome"` // "told", "silent", "nothing", "twice", "disabled", "deadline", "error", "panic"
 	Error      string         `json:"error,omitempty"`
 }
 

@@ -82,6 +82,7 @@ var rules = []rule{
 	{"PostToolUseFailure", nil, editedFile, (*site).planFailure},
 	{"UserPromptSubmit", nil, nil, (*site).planPrompt},
 	{"SessionStart", nil, nil, (*site).planStart},
+	{"SessionEnd", nil, nil, func(*site, *Plan) {}},
 }
 
 // ruleFor returns the rule of an event, nil for events that are none of our business.
@@ -160,6 +161,11 @@ func (s *site) planEdit(p *Plan) {
 		return
 	}
 	p.Changed = []project.Path{file}
+	for _, name := range edit.Others {
+		if f, ok := s.repo.PathOf(name); ok && f != file {
+			p.Changed = append(p.Changed, f)
+		}
+	}
 	p.Operations = append(p.Operations,
 		Operation{Kind: Changed, Tool: s.event.ToolName, Path: file, Edit: &edit},
 		Operation{Kind: Related, Tool: s.event.ToolName, Path: file})

@@ -206,3 +206,6 @@ func (r *Repo) Ignores(ctx context.Context, path string) (bool, error) {
 	out, err := output(ctx, r.Root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path)
 	return err == nil && out == "", err
 }
+
+// ExcludeFile names the clone's own list of ignore rules, which need not exist.
+func (r *Repo) ExcludeFile() string { return filepath.Join(r.CommonDir, "info", "exclude") }

@@ -29,12 +29,13 @@ const maxContextJSON = 4 << 20
 //	  "includes": {"repos": [{"name": "shop", "root": "/home/ann/shop"}]},
 //	  "reranker": null,
 //	  "embedding": {"provider": "openai", "model": "…", "url": "…", "key_env": "…", "dimensions": 256},
+//	  "hooks": {"place": "local", "startup_only": true, "mcp": true},
 //	  "ingested_at": "2026-11-20T12:00:00Z"
 //	}
 //
 // Every key but includes may be absent or null. Keys that this version does not
-// know, at the top, in includes, in embedding and in a repository, survive a Save,
-// and so does the order of keys.
+// know, at the top, in includes, in embedding, in hooks and in a repository, survive
+// a Save, and so does the order of keys.
 type Context struct {
 	Name      string // the folder's name, whatever the file says
 	Aliases   []string
@@ -42,6 +43,7 @@ type Context struct {
 	Includes  Includes
 	Embedding Embedding       // zero: not chosen for this context
 	Reranker  json.RawMessage // nil for none; read by search/rerank
+	Hooks     Hooks           // zero: never chosen
 	Ingested  time.Time       // end of the last ingest, zero before the first
 
 	stored object // as read, for what this version does not know
@@ -58,6 +60,22 @@ type Embedding struct {
 	Dimensions           int
 }
 
+// Hooks is what the user chose for the hooks in the context's repositories.
+type Hooks struct {
+	Place       HooksPlace
+	StartupOnly bool // the start-up hook alone
+	MCP         bool // the MCP server is registered too
+}
+
+// HooksPlace names the client's settings file that holds the hooks.
+type HooksPlace string
+
+const (
+	HooksShared HooksPlace = ""      // settings.json, which goes with the repository
+	HooksLocal  HooksPlace = "local" // settings.local.json, which does not
+	HooksNone   HooksPlace = "none"  // taken out, and not to be put back
+)
+
 // IndexDir is where search/index keeps its generations.
 func (c *Context) IndexDir() string { return filepath.Join(c.Dir, "index") }
 
@@ -66,6 +84,9 @@ func (c *Context) LogsDir() string { return filepath.Join(c.Dir, "logs") }
 
 // SessionsDir is where dispatch keeps its session ledgers.
 func (c *Context) SessionsDir() string { return filepath.Join(c.Dir, "sessions") }
+
+// InstalledDir is where installation keeps what settings files held before ours.
+func (c *Context) InstalledDir() string { return filepath.Join(c.Dir, "installed") }
 
 // CalibrationFile is where calibrate writes what it chose.
 func (c *Context) CalibrationFile() string { return filepath.Join(c.Dir, "calibration.json") }
@@ -119,7 +140,7 @@ func (c *Context) Claim(root string) (r Repository, new bool, err error) {
 // is no context.json.
 func readContext(dir string) (*Context, error) {
 	c := &Context{Name: filepath.Base(dir), Dir: dir}
-	data, err := readRegular(c.file(), maxContextJSON)
+	data, err := ReadRegular(c.file(), maxContextJSON)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read context %q (%w): repair the file, or remove the context with `chinvex purge`", c.Name, err)
 	}
@@ -176,6 +197,22 @@ func (c *Context) parse(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("embedding: %w", err)
 		}
+	}
+	hooks, err := doc.object("hooks")
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{
+		hooks.read("place", &c.Hooks.Place),
+		hooks.read("startup_only", &c.Hooks.StartupOnly),
+		hooks.read("mcp", &c.Hooks.MCP),
+	} {
+		if err != nil {
+			return fmt.Errorf("hooks: %w", err)
+		}
+	}
+	if !slices.Contains([]HooksPlace{HooksShared, HooksLocal, HooksNone}, c.Hooks.Place) {
+		return fmt.Errorf("hooks: the place is %q, not \"local\", \"none\" or absent", c.Hooks.Place)
 	}
 	repos, err := doc.repos()
 	if err != nil {
@@ -270,6 +307,16 @@ func (c *Context) marshal() ([]byte, error) {
 		}
 		embedding.set("dimensions", c.Embedding.Dimensions)
 		doc.set("embedding", embedding)
+	}
+	hooks, err := doc.object("hooks")
+	if err != nil {
+		return nil, err
+	}
+	if c.Hooks != (Hooks{}) || len(hooks) > 0 {
+		hooks.set("place", c.Hooks.Place)
+		hooks.set("startup_only", c.Hooks.StartupOnly)
+		hooks.set("mcp", c.Hooks.MCP)
+		doc.set("hooks", hooks)
 	}
 	if !c.Ingested.IsZero() {
 		doc.set("ingested_at", c.Ingested.UTC().Format(time.RFC3339Nano))

@@ -46,9 +46,9 @@ func WriteFileAtomic(path string, data []byte, mode fs.FileMode) (err error) {
 	return nil
 }
 
-// readRegular reads a file of at most limit bytes. It looks before it opens: a
+// ReadRegular reads a file of at most limit bytes. It looks before it opens: a
 // repository may hold a pipe or a device under any name, and opening one waits.
-func readRegular(path string, limit int64) ([]byte, error) {
+func ReadRegular(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

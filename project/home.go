@@ -9,7 +9,8 @@
 //	contexts/<name>/           0700, one folder a context; its name is the context's name
 //	    context.json           0600, what the context holds, see Context
 //	    calibration.json       what calibration chose; only "best_config" is read here
-//	    index/ logs/ sessions/ owned by the packages that write them
+//	    index/ logs/ sessions/ installed/
+//	                           owned by the packages that write them
 //
 // Folders in contexts/ whose names begin with a dot are a creation or a removal
 // that is under way or was interrupted; no reader looks at them.
@@ -89,6 +90,38 @@ func (h Home) Contexts() ([]*Context, []error) {
 		contexts = append(contexts, c)
 	}
 	return contexts, broken
+}
+
+// Names lists the contexts by name, readable or not.
+func (h Home) Names() []string {
+	entries, _ := os.ReadDir(h.contextsDir())
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && checkName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// RemoveDir removes the state directory with what interrupted creations and removals
+// left in it. It fails while a context is there, and leaves the directory where somebody
+// else's files are in it.
+func (h Home) RemoveDir() error {
+	if names := h.Names(); len(names) > 0 {
+		return fmt.Errorf("cannot remove %s: the context %q is in it; delete it with `chinvex purge`", h.Dir, names[0])
+	}
+	entries, _ := os.ReadDir(h.contextsDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".new-") || strings.HasPrefix(e.Name(), ".removed-") {
+			if err := os.RemoveAll(filepath.Join(h.contextsDir(), e.Name())); err != nil {
+				return fmt.Errorf("cannot remove the state directory: %w", err)
+			}
+		}
+	}
+	_ = os.Remove(h.contextsDir())
+	_ = os.Remove(h.Dir)
+	return nil
 }
 
 // Context returns the context of this name, or else the first one by name that

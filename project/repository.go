@@ -133,7 +133,7 @@ func gitAt(root string) (main string, ok bool) {
 		return root, err == nil
 	}
 	const limit = 64 << 10 // far more than the one path in these files
-	text, err := readRegular(dotgit, limit)
+	text, err := ReadRegular(dotgit, limit)
 	gitdir, found := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
 	if err != nil || !found || gitdir == "" {
 		return "", false
@@ -141,7 +141,7 @@ func gitAt(root string) (main string, ok bool) {
 	if !filepath.IsAbs(gitdir) {
 		gitdir = filepath.Join(root, gitdir)
 	}
-	text, err = readRegular(filepath.Join(gitdir, "commondir"), limit)
+	text, err = ReadRegular(filepath.Join(gitdir, "commondir"), limit)
 	if err != nil { // a submodule, or a git directory that was moved aside
 		return root, true
 	}

@@ -95,7 +95,8 @@ var keys = [...]setting{
 	{key: "dispatch.deadline_ms", at: func(s *Settings) any { return &s.Dispatch.DeadlineMS }, initial: 1500, lo: 1, hi: 6e4},
 
 	{key: "index.max_file_bytes", at: func(s *Settings) any { return &s.Index.MaxFileBytes }, initial: int64(1 << 20), lo: 1, hi: 1 << 30},
-	{key: "index.exclude", at: func(s *Settings) any { return &s.Index.Exclude }},
+	{key: "index.exclude", at: func(s *Settings) any { return &s.Index.Exclude },
+		initial: []any{".claude/settings.json", ".claude/settings.local.json"}}, // our own hooks are in them
 	{key: "index.include", at: func(s *Settings) any { return &s.Index.Include }},
 
 	{key: "embedding.provider", at: func(s *Settings) any { return &s.Embedding.Provider }, initial: "builtin",
@@ -174,7 +175,7 @@ func Resolve(c *Context, repos []Repository, flags map[string]string) (*Resolved
 	}
 	for _, repo := range repos {
 		path := filepath.Join(repo.Root, ".chinvex", "config.toml")
-		data, err := readRegular(path, maxConfig)
+		data, err := ReadRegular(path, maxConfig)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -253,7 +254,7 @@ func (r *Resolved) readCalibration(path string) {
 	warn := func(err error) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("calibration is not used: %v; run `chinvex calibrate` again", err))
 	}
-	data, err := readRegular(path, maxCalibration)
+	data, err := ReadRegular(path, maxCalibration)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 	want := Settings{
 		Search:    SearchSettings{SemanticWeight: .5, DocDemotion: .3, RRFK: 60, Fusion: "linear", RecencyWeight: .3, RecencyHalfLifeDays: 30, CouplingDepth: 5000},
 		Dispatch:  DispatchSettings{Enabled: true, PromptLines: 300, ToolLines: 150, SessionTokens: 20000, RelatedEvery: 5, FactExpiry: 30, DeadlineMS: 1500},
-		Index:     IndexSettings{MaxFileBytes: 1 << 20},
+		Index:     IndexSettings{MaxFileBytes: 1 << 20, Exclude: []string{".claude/settings.json", ".claude/settings.local.json"}},
 		Embedding: EmbeddingSettings{Provider: "builtin", BatchSize: 64, TimeoutSeconds: 30},
 	}
 	if !reflect.DeepEqual(r.Settings, want) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +136,7 @@ func (a *app) examine(ctx context.Context, d *door.Door) []finding {
 			x.add("repository", fault, none, "%s is gone from %s; put it back, or `chinvex purge %s`", r.Name, door.Line(r.Root), d.Context.Name)
 		}
 	}
+	x.hooks(hooksState(ctx, a.installOptions(d.Home, d.Context)))
 	e, err := d.Open()
 	if err != nil {
 		x.add("index", fault, rebuild, "%s", oneLine(err))
@@ -143,14 +145,14 @@ func (a *app) examine(ctx context.Context, d *door.Door) []finding {
 	defer e.Close()
 	m := e.Manifest()
 	x.add("index", fine, none, "generation %d, %s, %s", m.Generation, door.Plural(m.Stats.LiveFiles, "file"), door.Plural(m.Stats.LiveChunks, "chunk"))
-	if s, err := door.NewStatus(ctx, d); err != nil {
+	if s, err := newStatus(ctx, d); err != nil {
 		x.add("freshness", fault, update, "%s", oneLine(err))
 	} else {
 		for _, r := range s.Repos {
 			if r.Stale != "" {
 				x.add("freshness", fault, update, "%s: %s", r.Name, r.Stale)
 			} else {
-				x.add("freshness", fine, none, "%s is as indexed", r.Name)
+				x.add("freshness", fine, none, "%s is up to date", r.Name)
 			}
 		}
 	}
@@ -175,7 +177,24 @@ func (x *examination) permissions(d *door.Door) {
 
 // storedDirs are the context's folders.
 func storedDirs(d *door.Door) []string {
-	return []string{filepath.Dir(d.Context.Dir), d.Context.Dir, d.Context.IndexDir(), d.Context.LogsDir(), d.Context.SessionsDir()}
+	return []string{filepath.Dir(d.Context.Dir), d.Context.Dir, d.Context.IndexDir(), d.Context.LogsDir(), d.Context.SessionsDir(), d.Context.InstalledDir()}
+}
+
+// hooks checks what the client runs by itself.
+func (x *examination) hooks(s hooksStatus) {
+	if s.Chosen == "none" {
+		x.add("hooks", aside, none, "taken out of the settings; `chinvex hooks install` puts them back")
+		return
+	}
+	for _, text := range slices.Concat(s.Absent, s.Notes) {
+		x.add("hooks", aside, none, "%s", text)
+	}
+	for _, text := range s.Wrong {
+		x.add("hooks", fault, none, "%s", text)
+	}
+	if n := len(s.Files); n > 0 && len(s.Absent)+len(s.Wrong) == 0 {
+		x.add("hooks", fine, none, "in %s", door.Plural(n, "file"))
+	}
 }
 
 // leftoverAge is how old a leftover must be before nobody can be at work on it.
@@ -336,7 +355,7 @@ func (x *examination) hook(ctx context.Context, d *door.Door, s sample) {
 	case text == "" && s.Uses > 0 && len(d.Also) == 0 && d.Settings.Dispatch.Enabled:
 		x.add("hook", fault, none, "%s says nothing to an edit of %s, which is used in %s; see %s", door.Line(program), s.Name, door.Plural(s.Uses, "file"), door.Line(d.Context.LogsDir()))
 	default:
-		x.add("hook", fine, none, "%s answers in %s", door.Line(filepath.Base(program)+" "+strings.Join(args, " ")), door.Duration(took))
+		x.add("hook", fine, none, "%s answers in %s", door.Line(strings.Join(append([]string{filepath.Base(program)}, args...), " ")), door.Duration(took))
 	}
 }
 

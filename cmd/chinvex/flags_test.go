@@ -22,6 +22,7 @@ import (
 // shows: the answer must differ. The key "base" is the call without.
 var flagTrials = map[string]map[string]string{
 	"ingest": {"base": "ingest", "repo": "ingest --repo sub", "embed": "ingest --embed ollama:m", "embed-url": "ingest --rebuild --embed ollama:m --embed-url http://127.0.0.1:9",
+		"no-claude-hook": "ingest --context fresh --no-claude-hook", "startup-hook-only": "ingest --startup-hook-only",
 		"embed-key-env": "ingest --rebuild --embed openai:m --embed-url http://127.0.0.1:9 --embed-key-env NOT_SET_HERE", "rebuild": "ingest --rebuild",
 		"context": "ingest --context fresh", "home": "ingest --home HOME", "json": "ingest --json", "quiet": "ingest --quiet", "verbose": "ingest --verbose"},
 	"search": {"base": "search alpha beta", "batch": "search --batch", "explain": "search --explain alpha beta", "lang": "search --lang python alpha beta",
@@ -39,10 +40,16 @@ var flagTrials = map[string]map[string]string{
 	"contexts": {"base": "contexts", "home": "contexts --home HOME", "json": "contexts --json", "quiet": "contexts --quiet"},
 	"purge":    {"base": "purge other", "home": "purge --home HOME other", "json": "purge --json other", "quiet": "purge --quiet other"},
 	"try":      {"base": "try", "quiet": "try --quiet"},
-	"hook":     {"base": "hook", "home": "hook --home HOME"},
+	"hook":     {"base": "hook", "home": "hook --home HOME", "client": "hook --client gemini"},
 	"mcp":      {"base": "mcp", "context": "mcp --context other", "home": "mcp --home HOME"},
-	"refresh":  {"base": "refresh a.go", "context": "refresh --context none a.go", "home": "refresh --home HOME a.go"},
-	"version":  {"base": "version", "json": "version --json"},
+	"brief":    {"base": "brief", "repo": "brief --repo none", "budget": "brief --budget 100", "client": "brief --client gemini", "context": "brief --context none", "home": "brief --home HOME", "json": "brief --json"},
+	"hooks install": {"base": "hooks install", "local": "hooks install --local", "mcp": "hooks install --mcp", "startup-hook-only": "hooks install --startup-hook-only",
+		"context": "hooks install --context none", "home": "hooks install --home HOME", "json": "hooks install --json", "quiet": "hooks install --quiet"},
+	"hooks uninstall": {"base": "hooks uninstall", "context": "hooks uninstall --context other", "home": "hooks uninstall --home HOME", "json": "hooks uninstall --json", "quiet": "hooks uninstall --quiet"},
+	"hooks status":    {"base": "hooks status", "context": "hooks status --context none", "home": "hooks status --home HOME", "json": "hooks status --json", "quiet": "hooks status --quiet"},
+	"uninstall":       {"base": "uninstall", "dry-run": "uninstall --dry-run", "home": "uninstall --home HOME", "json": "uninstall --json", "quiet": "uninstall --quiet"},
+	"refresh":         {"base": "refresh a.go", "context": "refresh --context none a.go", "home": "refresh --home HOME a.go"},
+	"version":         {"base": "version", "json": "version --json"},
 }
 
 // quietBase are calls whose --quiet is judged against another call than the base.
@@ -51,7 +58,8 @@ var quietBase = map[string]string{
 }
 
 // changing are the commands that cannot share a state directory with other calls.
-var changing = map[string]bool{"ingest": true, "purge": true, "doctor": true, "refresh": true, "hook": true}
+var changing = map[string]bool{"ingest": true, "purge": true, "doctor": true, "refresh": true, "hook": true,
+	"hooks install": true, "hooks uninstall": true, "uninstall": true}
 
 // TestFlags proves that each flag that help shows changes the answer.
 func TestFlags(t *testing.T) {
@@ -61,17 +69,16 @@ func TestFlags(t *testing.T) {
 	}
 	shared := newPlayground(t)
 	root := (&app{style: &style{width: 80}}).root()
-	for _, cmd := range root.Commands() {
-		trials, ok := flagTrials[cmd.Name()]
+	for _, cmd := range leaves(root) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "chinvex ")
+		trials, ok := flagTrials[path]
 		if !ok {
-			if cmd.Name() != "help" && cmd.Name() != "completion" {
-				t.Errorf("%s has no trial", cmd.Name())
-			}
+			t.Errorf("%s has no trial", path)
 			continue
 		}
 		call := func(line string) string {
 			p := shared
-			if changing[cmd.Name()] {
+			if changing[path] {
 				p = newPlayground(t)
 			}
 			return p.call(t, line)
@@ -80,11 +87,11 @@ func TestFlags(t *testing.T) {
 		for _, name := range shownFlags(cmd) {
 			with, ok := trials[name]
 			if !ok {
-				t.Errorf("%s --%s has no trial", cmd.Name(), name)
+				t.Errorf("%s --%s has no trial", path, name)
 				continue
 			}
 			base := trials["base"]
-			if b, ok := quietBase[cmd.Name()]; ok && name == "quiet" {
+			if b, ok := quietBase[path]; ok && name == "quiet" {
 				base = b
 			}
 			if name == "mode" {
@@ -101,6 +108,20 @@ func TestFlags(t *testing.T) {
 			}
 		}
 	}
+}
+
+// leaves are the commands that do something.
+func leaves(cmd *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		switch {
+		case sub.Name() == "help" || sub.Name() == "completion":
+		case sub.HasSubCommands():
+			list = append(list, leaves(sub)...)
+		default:
+			list = append(list, sub)
+		}
+	}
+	return list
 }
 
 func shownFlags(cmd *cobra.Command) (names []string) {
@@ -202,6 +223,8 @@ func (p playground) call(t *testing.T, line string) string {
 		if err := os.Chmod(filepath.Join(p.home, "contexts", "repo", "logs"), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	case "brief":
+		p.write(t, "docs/memory/CONSTRAINTS.md", "# Constraints\n\n## Rules\n"+strings.Repeat("- a rule that takes a line of its own to say\n", 30))
 	case "refresh":
 		p.write(t, "a.go", "package a\n\nfunc Fresh() {}\n")
 	case "hook":

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
+	"github.com/chinvex/chinvex/installation"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/index"
 	"github.com/chinvex/chinvex/search/ingest"
@@ -20,7 +21,7 @@ import (
 func (a *app) ingestCommand() *cobra.Command {
 	var repos []string
 	var embedding embedFlags
-	var rebuild, ignored bool
+	var rebuild, noHooks, startupOnly, ignored bool
 	cmd := &cobra.Command{
 		Use:   "ingest [flags]",
 		Short: "Index the repository here, or bring its index up to date",
@@ -28,13 +29,15 @@ func (a *app) ingestCommand() *cobra.Command {
 
 Only what changed since the last time is read. Without --context the context that
 claims the current directory is meant, or a new one with the repository's name.
-Nothing is written into the repository.`,
+
+In each git work tree it adds hooks to .claude/settings.json, which have Claude Code ask
+chinvex; see ` + "`chinvex hooks`" + `. Nothing else is written into a repository.`,
 		Example: `  chinvex ingest
   chinvex ingest --context shop --repo ~/src/shop --repo ~/src/shop-admin`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{globals: "context home json quiet verbose"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ingest(cmd.Context(), repos, embedding, rebuild)
+			return a.ingest(cmd.Context(), ingestFlags{repos, embedding, rebuild, noHooks, startupOnly})
 		},
 	}
 	f := cmd.Flags()
@@ -43,13 +46,19 @@ Nothing is written into the repository.`,
 	f.StringVar(&embedding.url, "embed-url", "", "the embedding server's `URL`; kept for later runs")
 	f.StringVar(&embedding.keyEnv, "embed-key-env", "", "the environment `VARIABLE` that holds its key; kept, the key is not")
 	f.BoolVar(&rebuild, "rebuild", false, "build a new index from nothing")
-	// Scripts written for the whole design call these; there is nothing yet for them to
-	// turn off, so help does not show them.
-	for _, name := range []string{"skip-calibrate", "no-claude-hook", "startup-hook-only"} {
-		f.BoolVar(&ignored, name, false, "no effect yet: ingest neither calibrates nor installs hooks")
-		_ = f.MarkHidden(name)
-	}
+	f.BoolVar(&noHooks, "no-claude-hook", false, "leave the settings of Claude Code alone this time")
+	f.BoolVar(&startupOnly, "startup-hook-only", false, "install no hook but the one that prints the brief when a\nsession starts")
+	// Scripts written for the whole design call it; there is nothing yet for it to turn off,
+	// so help does not show it.
+	f.BoolVar(&ignored, "skip-calibrate", false, "no effect yet: ingest does not calibrate")
+	_ = f.MarkHidden("skip-calibrate")
 	return cmd
+}
+
+type ingestFlags struct {
+	repos                         []string
+	embedding                     embedFlags
+	rebuild, noHooks, startupOnly bool
 }
 
 // embedFlags choose the embedding provider: the user's choice, which a repository's
@@ -76,13 +85,13 @@ func (e embedFlags) settings() map[string]string {
 	return flags
 }
 
-func (a *app) ingest(ctx context.Context, dirs []string, embedding embedFlags, rebuild bool) error {
+func (a *app) ingest(ctx context.Context, flags ingestFlags) error {
 	start := time.Now()
 	home, err := project.OpenHome(a.home)
 	if err != nil {
 		return err
 	}
-	c, created, err := a.claim(home, dirs)
+	c, created, err := a.claim(home, flags.repos)
 	if err != nil {
 		return err
 	}
@@ -90,13 +99,14 @@ func (a *app) ingest(ctx context.Context, dirs []string, embedding embedFlags, r
 	abandon := func(err error) error {
 		if created {
 			if _, noIndex := index.ReadManifest(c.IndexDir()); errors.Is(noIndex, index.ErrNoIndex) {
+				installation.Uninstall(context.WithoutCancel(ctx), a.installOptions(home, c))
 				_, removed := home.Remove(c.Name)
 				return errors.Join(err, removed)
 			}
 		}
 		return err
 	}
-	settings, err := project.Resolve(c, nil, embedding.settings())
+	settings, err := project.Resolve(c, nil, flags.embedding.settings())
 	if err != nil {
 		return abandon(err)
 	}
@@ -105,8 +115,16 @@ func (a *app) ingest(ctx context.Context, dirs []string, embedding embedFlags, r
 			a.note("%s", w)
 		}
 	}
+	// Before the files are listed: a settings file that appeared afterwards would make the
+	// new index out of date at once.
+	var files []installation.Result
+	if !flags.noHooks {
+		o := a.installOptions(home, c)
+		o.Choice.StartupOnly = o.Choice.StartupOnly || flags.startupOnly
+		files = installation.Install(ctx, o)
+	}
 	p := a.newProgress()
-	report, err := ingest.Ingest(ctx, ingest.Options{Context: c, Settings: &settings.Settings, Rebuild: rebuild, Progress: p.step})
+	report, err := ingest.Ingest(ctx, ingest.Options{Context: c, Settings: &settings.Settings, Rebuild: flags.rebuild, Progress: p.step})
 	p.end()
 	if err != nil {
 		return abandon(err)
@@ -121,14 +139,14 @@ func (a *app) ingest(ctx context.Context, dirs []string, embedding embedFlags, r
 		c = now
 	}
 	c.Ingested = time.Now()
-	if embedding.given() {
+	if flags.embedding.given() {
 		s := settings.Embedding
 		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, KeyEnv: s.KeyEnv, Dimensions: s.Dimensions}
 	}
 	if err := c.Save(); err != nil {
 		return err
 	}
-	return a.printIngest(c, report, time.Since(start))
+	return a.printIngest(c, report, files, time.Since(start))
 }
 
 // claim finds or makes the context and adds the repositories to it.
@@ -259,12 +277,13 @@ func freeName(home project.Home, base string) string {
 type ingestJSON struct {
 	Context string `json:"context"`
 	*ingest.Report
-	TookMS int64 `json:"took_ms"`
+	Hooks  []installation.Result `json:"hooks,omitempty"` // what became of settings files
+	TookMS int64                 `json:"took_ms"`
 }
 
-func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Duration) error {
+func (a *app) printIngest(c *project.Context, r *ingest.Report, files []installation.Result, took time.Duration) error {
 	if a.json {
-		return a.printJSON(ingestJSON{c.Name, r, took.Milliseconds()})
+		return a.printJSON(ingestJSON{c.Name, r, files, took.Milliseconds()})
 	}
 	if a.quiet {
 		return nil
@@ -304,6 +323,7 @@ func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Durati
 	if s.Secrets > 0 {
 		fmt.Fprintf(a.out, "%s replaced by a marker\n", door.Plural(s.Secrets, "secret"))
 	}
+	a.printHooks(files)
 	if a.verbose {
 		for _, st := range r.Stages {
 			a.note("%-16s %s", st.Name, door.Duration(st.Took))
@@ -313,4 +333,24 @@ func (a *app) printIngest(c *project.Context, r *ingest.Report, took time.Durati
 		fmt.Fprintln(a.out, a.style.dim("next: chinvex search QUERY, chinvex status"))
 	}
 	return nil
+}
+
+// printHooks says what an ingest did to settings files: nothing when nothing changed.
+func (a *app) printHooks(files []installation.Result) {
+	var changed []installation.Result
+	first := false
+	for _, f := range files {
+		if f.Action != installation.Unchanged {
+			changed = append(changed, f)
+			first = first || f.Action == installation.Installed
+		}
+	}
+	_ = a.printFiles(changed, "")
+	if !first {
+		return
+	}
+	for _, missing := range missingPrograms() {
+		a.note("%s", missing)
+	}
+	fmt.Fprintln(a.out, a.style.dim("Claude Code asks chinvex from now on; `chinvex hooks uninstall` takes that back"))
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
-	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/search"
 )
 
@@ -138,7 +137,8 @@ func (a *app) root() *cobra.Command {
 	cobra.AddTemplateFunc("globals", globalUsages)
 	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.contextCommand(), a.relatedCommand(), a.refsCommand(), a.symbolsCommand(),
-		a.statusCommand(), a.doctorCommand(), a.tryCommand(), a.hookCommand(), a.contextsCommand(), a.purgeCommand(), a.refreshCommand(), a.mcpCommand(), a.versionCommand())
+		a.briefCommand(), a.statusCommand(), a.doctorCommand(), a.tryCommand(), a.hooksCommand(), a.hookCommand(), a.mcpCommand(),
+		a.contextsCommand(), a.purgeCommand(), a.uninstallCommand(), a.refreshCommand(), a.versionCommand())
 	return root
 }
 
@@ -219,14 +219,9 @@ func (a *app) ask(ctx context.Context, fn func(*door.Door, *search.Engine) error
 		return err
 	}
 	defer e.Close()
-	for _, known := range e.Manifest().Repos {
-		for _, r := range d.Repos {
-			if a.quiet || r.Name != known.Name || known.Head == "" {
-				continue
-			}
-			if head, ok := git.HeadFast(r.Root); ok && head != known.Head {
-				a.note("%s is at commit %.9s, the index at %.9s; `chinvex ingest` brings it up to date", r.Name, head, known.Head)
-			}
+	for _, r := range d.Repos {
+		if behind := door.Behind(e.Manifest(), r); behind != "" && !a.quiet {
+			a.note("%s", behind)
 		}
 	}
 	if err := fn(d, e); err != nil {

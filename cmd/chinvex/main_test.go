@@ -12,7 +12,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chinvex": main})
+	// Hooks call chinvex-hook by name, and `chinvex hook` is the same.
+	hook := func() {
+		os.Args = append([]string{"chinvex", "hook"}, os.Args[1:]...)
+		main()
+	}
+	testscript.Main(m, map[string]func(){"chinvex": main, "chinvex-hook": hook})
 }
 
 // TestScripts runs testdata/*.txt: one script a command, and one for each kind of bad
@@ -22,10 +27,13 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, gitSurroundings...)
 			e.Setenv("CHINVEX_HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "user"))
+			e.Setenv("CLAUDE_CONFIG_DIR", "")
+			e.Setenv("CLAUDE_PROJECT_DIR", "")
 			return nil
 		},
 		Condition: func(name string) (bool, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -128,7 +129,7 @@ func newEvent(name, session, root string) event {
 }
 
 func (e event) tool(name string, input, response any) event {
-	e["tool_name"], e["tool_input"], e["tool_response"], e["tool_use_id"] = name, input, response, "toolu_chinvex"
+	e["tool_name"], e["tool_input"], e["tool_response"], e["tool_use_id"] = name, input, response, "toolu_"+rand.Text()
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
+	"github.com/chinvex/chinvex/search/ingest"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -29,22 +30,50 @@ func (a *app) status(ctx context.Context, settings bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := door.NewStatus(ctx, d)
+	s, err := newStatus(ctx, d)
 	if err != nil {
 		return err
 	}
 	if settings {
 		s.Settings = door.NewSettings(d)
 	}
+	hooks := hooksState(ctx, a.installOptions(d.Home, d.Context))
 	if a.json {
-		return a.printJSON(s)
+		return a.printJSON(struct {
+			*door.Status
+			Hooks hooksStatus `json:"hooks"`
+		}{s, hooks})
 	}
 	if settings {
 		a.printSettings(s.Settings)
 		return nil
 	}
-	a.printStatus(s)
+	a.printStatus(append(s.Rows(), hooks.row()))
 	return nil
+}
+
+// newStatus compares every file with the index, as an ingest does.
+func newStatus(ctx context.Context, d *door.Door) (*door.Status, error) {
+	pending, unknown := ingest.Pending(ctx, ingest.Options{Context: d.Context, Settings: &d.Settings.Settings})
+	s, err := door.NewStatus(d, pending)
+	if err == nil && unknown != nil {
+		s.Warnings = append(s.Warnings, oneLine(unknown))
+	}
+	return s, err
+}
+
+// row sums up the installation.
+func (s hooksStatus) row() door.Row {
+	more := "; see `chinvex hooks status`"
+	switch {
+	case s.Chosen == "none":
+		return door.Row{Label: "hooks", Text: "taken out of the settings"}
+	case len(s.Wrong) > 0:
+		return door.Row{Label: "hooks", Text: door.Plural(len(s.Wrong), "thing") + " to look at" + more, Bad: true}
+	case len(s.Absent) > 0:
+		return door.Row{Label: "hooks", Text: "not installed" + more}
+	}
+	return door.Row{Label: "hooks", Text: "installed in " + s.Chosen}
 }
 
 func (a *app) printSettings(settings []door.Setting) {
@@ -59,9 +88,8 @@ func (a *app) printSettings(settings []door.Setting) {
 	}
 }
 
-func (a *app) printStatus(s *door.Status) {
+func (a *app) printStatus(rows []door.Row) {
 	width := 0
-	rows := s.Rows()
 	for _, r := range rows {
 		width = max(width, len(r.Label))
 	}

@@ -163,16 +163,36 @@ func (r *run) ingestOrRebuild(dir string, m *index.Manifest, generation int64) e
 	return r.ingest(dir, nil, generation)
 }
 
-func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
-	// Everything that only reads comes first, so that an ingest with nothing to do
-	// never opens a writer.
+// Pending counts, by repository, the files that an Ingest would look at: new ones, gone
+// ones, and those whose size or time differs from what is indexed. It reads no file, takes
+// no lock and changes nothing. The error wraps that of index.ReadManifest when there is no
+// index to compare with.
+func Pending(ctx context.Context, o Options) (map[string]int, error) {
+	r := &run{Options: o, ctx: ctx}
+	dir := o.Context.IndexDir()
+	m, err := index.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	plan, _, err := r.compare(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range plan.read {
+		plan.gone[f.path.Repo]++
+	}
+	return plan.gone, nil
+}
+
+// compare lists the files of every repository and finds what has to be done.
+func (r *run) compare(dir string, m *index.Manifest) (*plan, map[string]*selection, error) {
 	selections := map[string]*selection{}
 	var missing []string
 	for _, repo := range r.Context.Includes.Repos {
 		sel, err := choose(r.ctx, repo, r.Settings)
 		if err != nil {
 			if r.ctx.Err() != nil || len(r.Context.Includes.Repos) == 1 {
-				return err
+				return nil, nil, err
 			}
 			missing = append(missing, repo.Name)
 			r.note("%v", err)
@@ -181,12 +201,18 @@ func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
 		selections[repo.Name] = sel
 	}
 	r.stage("list files")
-
 	plan, err := r.plan(dir, m, selections, missing)
+	r.stage("compare")
+	return plan, selections, err
+}
+
+func (r *run) ingest(dir string, m *index.Manifest, generation int64) error {
+	// Everything that only reads comes first, so that an ingest with nothing to do
+	// never opens a writer.
+	plan, selections, err := r.compare(dir, m)
 	if err != nil {
 		return err
 	}
-	r.stage("compare")
 	if m != nil && !plan.work() {
 		r.report.Generation, r.report.LeftOut, r.report.Stats = m.Generation, m.Stats.LeftOut, m.Stats
 		return nil

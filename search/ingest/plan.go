@@ -19,7 +19,8 @@ type plan struct {
 	history []historyPlan
 	repos   []index.Repo
 	leftOut map[string]int
-	state   bool // the repositories' recorded state changed
+	gone    map[string]int // files to remove, by repository
+	state   bool           // the repositories' recorded state changed
 }
 
 type planned struct {
@@ -33,7 +34,7 @@ func (p *plan) work() bool {
 }
 
 func (r *run) plan(dir string, m *index.Manifest, selections map[string]*selection, missing []string) (*plan, error) {
-	p := &plan{leftOut: map[string]int{}}
+	p := &plan{leftOut: map[string]int{}, gone: map[string]int{}}
 	known := map[project.Path]knownFile{}
 	if m != nil {
 		var err error
@@ -79,8 +80,9 @@ func (r *run) plan(dir string, m *index.Manifest, selections map[string]*selecti
 			p.state = true
 		}
 	}
-	for _, k := range known {
+	for path, k := range known {
 		p.remove = append(p.remove, k.id)
+		p.gone[path.Repo]++
 	}
 	sort.Slice(p.remove, func(i, j int) bool { return p.remove[i] < p.remove[j] })
 	if m != nil && len(m.Repos) != len(p.repos) {

@@ -1,15 +1,12 @@
 package door
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/embed"
 	"github.com/chinvex/chinvex/search/index"
@@ -52,8 +49,9 @@ func NewSettings(d *Door) []Setting {
 	return out
 }
 
-// NewStatus looks at the index and at the work trees. It runs git.
-func NewStatus(ctx context.Context, d *Door) (*Status, error) {
+// NewStatus looks at the index and at what is checked out. pending counts the files that
+// differ from the index, by repository; nil when nobody has counted them.
+func NewStatus(d *Door, pending map[string]int) (*Status, error) {
 	m, err := index.ReadManifest(d.Context.IndexDir())
 	if err != nil {
 		return nil, fmt.Errorf("context %s: %w", d.Context.Name, err)
@@ -71,7 +69,7 @@ func NewStatus(ctx context.Context, d *Door) (*Status, error) {
 			if known.Name == r.Name {
 				rs.Repo = known
 				rs.Root = r.Root
-				rs.Stale = stale(ctx, r, known)
+				rs.Stale = stale(m, r, pending[r.Name])
 			}
 		}
 		s.Repos = append(s.Repos, rs)
@@ -79,38 +77,15 @@ func NewStatus(ctx context.Context, d *Door) (*Status, error) {
 	return s, nil
 }
 
-// stale says what git knows to differ from the index: another commit, or another
-// number of changed files than were changed when it was made.
-func stale(ctx context.Context, r project.Repository, known index.Repo) string {
-	repo, err := git.Open(ctx, r.Root)
-	if err != nil {
-		if errors.Is(err, git.ErrNotRepository) && known.Head == "" {
-			return "" // nothing to compare with
-		}
-		return oneSentence(err)
+// stale says how what is on disk differs from what is indexed.
+func stale(m *index.Manifest, r project.Repository, pending int) string {
+	if behind := Behind(m, r); behind != "" || pending == 0 {
+		return behind
 	}
-	head, err := repo.Head(ctx)
-	if err != nil {
-		return oneSentence(err)
+	if pending == 1 {
+		return "1 file differs from the index; `chinvex ingest` brings it up to date"
 	}
-	if head.Hash != known.Head {
-		if known.Head == "" {
-			return "there are commits now; run `chinvex ingest`"
-		}
-		changed, err := repo.ChangedBetween(ctx, known.Head, head.Hash)
-		if err != nil {
-			return fmt.Sprintf("the checkout is at commit %.9s; run `chinvex ingest`", head.Hash)
-		}
-		return fmt.Sprintf("the checkout is at commit %.9s, %d files differ; run `chinvex ingest`", head.Hash, len(changed))
-	}
-	modified, err := repo.Modified(ctx)
-	if err != nil {
-		return oneSentence(err)
-	}
-	if len(modified) != known.Dirty {
-		return fmt.Sprintf("%d files with uncommitted changes, %d when it was indexed; run `chinvex ingest`", len(modified), known.Dirty)
-	}
-	return ""
+	return Count(pending) + " files differ from the index; `chinvex ingest` brings it up to date"
 }
 
 // Row is one line of a status for a reader.
@@ -127,7 +102,7 @@ func (s *Status) Rows() []Row {
 	}
 	add("context", "%s", s.Context)
 	if len(s.Also) > 0 {
-		add("also", "%s claim this directory too; --context chooses", strings.Join(s.Also, ", "))
+		add("also", "claimed by %s; --context chooses", strings.Join(s.Also, ", "))
 	}
 	add("index", "generation %d, %s on disk, %s", s.Generation, Bytes(s.DiskBytes), Line(s.Index))
 	add("files", "%s, %s of text", Plural(s.Stats.LiveFiles, "file"), Bytes(s.Stats.TextBytes))

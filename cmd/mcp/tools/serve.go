@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/chinvex/chinvex/claude"
 	"github.com/chinvex/chinvex/cmd/internal/door"
 	"github.com/chinvex/chinvex/project"
 )
@@ -40,9 +41,9 @@ func New(p door.Place) *server.MCPServer {
 		s.AddTool(t.describe(), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			text, err := t.call(ctx, p, r)
 			if err != nil {
-				return mcp.NewToolResultError(door.Clean(err.Error())), nil
+				return mcp.NewToolResultError(claude.Harmless(door.Clean(err.Error()))), nil
 			}
-			return mcp.NewToolResultText(text), nil
+			return mcp.NewToolResultText(claude.Harmless(text)), nil
 		})
 	}
 	return s

@@ -8,7 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
-	"github.com/chinvex/chinvex/git"
+	"github.com/chinvex/chinvex/memory"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search"
 )
@@ -101,6 +101,11 @@ var table = []tool{
 		answer: symbolsTool,
 	},
 	{
+		name:        "brief",
+		description: "Show where the project stands: its objective and active work, rules and hazards, recent decisions, and what was committed since the last session. A session that begins without that knowledge starts here.",
+		plain:       briefTool,
+	},
+	{
 		name:        "status",
 		description: "Show what is indexed, how fresh it is and what was left out. For when an answer looks outdated or a file is missing from one.",
 		plain:       statusTool,
@@ -157,11 +162,9 @@ func (c *call) page(t search.Trace) *page {
 	if t.ModeUsed != t.ModeRequested {
 		p.notes = append(p.notes, fmt.Sprintf("Answered in %s mode: %s.", t.ModeUsed, door.Clean(t.FallbackReason)))
 	}
-	for _, known := range c.engine.Manifest().Repos {
-		for _, r := range c.Repos {
-			if head, ok := git.HeadFast(r.Root); ok && r.Name == known.Name && known.Head != "" && head != known.Head {
-				p.notes = append(p.notes, fmt.Sprintf("%s is at commit %.9s, the index at %.9s: lines may have moved.", r.Name, head, known.Head))
-			}
+	for _, r := range c.Repos {
+		if behind := door.Behind(c.engine.Manifest(), r); behind != "" {
+			p.notes = append(p.notes, "Lines may have moved: "+behind+".")
 		}
 	}
 	return p
@@ -331,8 +334,16 @@ func symbolsTool(_ context.Context, c *call) (string, error) {
 	return p.write(pieces, ""), nil
 }
 
-func statusTool(ctx context.Context, d *door.Door) (string, error) {
-	s, err := door.NewStatus(ctx, d)
+func briefTool(ctx context.Context, d *door.Door) (string, error) {
+	b, err := d.Brief(ctx, "", memory.DefaultBudget)
+	if err != nil {
+		return "", err
+	}
+	return b.Text(), nil
+}
+
+func statusTool(_ context.Context, d *door.Door) (string, error) {
+	s, err := door.NewStatus(d, nil)
 	if err != nil {
 		return "", err
 	}

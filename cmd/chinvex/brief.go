@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chinvex/chinvex/claude"
+	"github.com/chinvex/chinvex/client"
+	"github.com/chinvex/chinvex/cmd/internal/door"
+	"github.com/chinvex/chinvex/installation"
+	"github.com/chinvex/chinvex/memory"
+)
+
+const (
+	briefDeadline = 1500 * time.Millisecond // a session waits for it
+	leastBrief    = 100                     // tokens of four bytes
+	mostBrief     = claude.MaxAnswer / 4    // what a client takes from a hook
+)
+
+func (a *app) briefCommand() *cobra.Command {
+	var repo, agent string
+	var budget int
+	var plugin bool
+	cmd := &cobra.Command{
+		Use:   "brief [flags]",
+		Short: "Print what a session should know at its start",
+		Long: `Print what a session should know at its start: the project's memory (docs/memory/STATE.md,
+CONSTRAINTS.md, DECISIONS.md), what was committed since the last session, and what is wrong
+with the index, if anything is. It changes nothing. A session must not start with an error:
+where there is nothing to print, a line on standard error says why, and the exit code is 0.`,
+		Example: `  chinvex brief
+  chinvex brief --context shop --repo shop-admin --budget 800`,
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{globals: "context home json"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := inRange("--budget", budget, leastBrief, mostBrief); err != nil {
+				return err
+			}
+			as, err := client.ByName(agent)
+			if err != nil {
+				return usage(err.Error())
+			}
+			if plugin && installation.HasStartupHook(a.startDir()) {
+				return nil
+			}
+			b, err := a.newBrief(cmd.Context(), repo, budget)
+			switch {
+			case err != nil:
+				fmt.Fprintf(a.err, "chinvex: no brief: %s\n", oneLine(err))
+				return nil
+			case a.json:
+				return a.printJSON(b)
+			}
+			return as.Start(a.out, b.Text())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&repo, "repo", "", "the `REPOSITORY` of the context that it is about\n(default: the one here, else the first)")
+	f.IntVar(&budget, "budget", memory.DefaultBudget, "most `TOKENS` of four bytes")
+	f.StringVar(&agent, "client", "claude", "print it as `AGENT` takes it from a hook: "+strings.Join(client.Names(), ", "))
+	f.BoolVar(&plugin, "plugin", false, "print nothing where a settings file has a start-up hook as well")
+	_ = f.MarkHidden("plugin")
+	return cmd
+}
+
+// startDir is where the client was started, else the current directory.
+func (a *app) startDir() string {
+	if dir := os.Getenv("CLAUDE_PROJECT_DIR"); dir != "" {
+		return dir
+	}
+	return a.dir
+}
+
+func (a *app) newBrief(ctx context.Context, repo string, budget int) (*memory.Brief, error) {
+	ctx, cancel := context.WithTimeout(ctx, briefDeadline)
+	defer cancel()
+	d, err := door.Find(door.Place{Home: a.home, Context: a.context, Dir: a.startDir()})
+	if err != nil {
+		return nil, err
+	}
+	return d.Brief(ctx, repo, budget)
+}
