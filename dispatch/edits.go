@@ -36,8 +36,9 @@ func (a *asker) related(ctx context.Context, o Operation) ([]Group, int, error) 
 		}
 		reasons := f.Reasons[:min(len(f.Reasons), 2)]
 		g.Facts = append(g.Facts, Fact{
-			Key: key("related", o.Path.Rel, f.Path.Repo, f.Path.Rel), Path: f.Path, Passes: true,
-			Text: place + ": " + strings.Join(reasons, "; "),
+			Key: key("related", o.Path.Rel, f.Path.Repo, f.Path.Rel), Path: f.Path,
+			Passes: !slices.Equal(reasons, []string{search.SameFolder}), // a listing tells as much
+			Text:   place + ": " + strings.Join(reasons, "; "),
 		})
 	}
 	return []Group{g}, len(found.Files), nil

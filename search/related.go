@@ -312,6 +312,9 @@ func listed(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
+// SameFolder is the reason of a file of which nothing else is known.
+const SameFolder = "same folder"
+
 // neighbours adds files of the same folder with a similar name: all that is known of a
 // new file without imports.
 func (e *Engine) neighbours(p project.Path, add func(project.Path, float64, string) *RelatedFile) int {
@@ -331,7 +334,7 @@ func (e *Engine) neighbours(p project.Path, add func(project.Path, float64, stri
 		if f.Path == p || path.Dir(f.Path.Rel) != path.Dir(p.Rel) {
 			continue
 		}
-		score, reason := neighbourWeight, "same folder"
+		score, reason := neighbourWeight, SameFolder
 		name := path.Base(f.Path.Rel)
 		for _, w := range words.Parts(strings.TrimSuffix(name, path.Ext(name))) {
 			if mine[w] && len(w) > 2 {

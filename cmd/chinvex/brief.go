@@ -53,6 +53,8 @@ where there is nothing to print, a line on standard error says why, and the exit
 			case err != nil:
 				fmt.Fprintf(a.err, "chinvex: no brief: %s\n", oneLine(err))
 				return nil
+			case b == nil:
+				return nil
 			case a.json:
 				return a.printJSON(b)
 			}
@@ -76,6 +78,7 @@ func (a *app) startDir() string {
 	return a.dir
 }
 
+// newBrief makes the brief; nil when a session that is resumed has it already.
 func (a *app) newBrief(ctx context.Context, repo string, budget int) (*memory.Brief, error) {
 	ctx, cancel := context.WithTimeout(ctx, briefDeadline)
 	defer cancel()
@@ -83,5 +86,35 @@ func (a *app) newBrief(ctx context.Context, repo string, budget int) (*memory.Br
 	if err != nil {
 		return nil, err
 	}
+	if a.resumed() && d.SameCommit(repo) {
+		return nil, nil
+	}
 	return d.Brief(ctx, repo, budget)
+}
+
+// resumed tells whether a client runs this as the start-up hook of a session that goes
+// on: what earlier hooks said is still before its model.
+func (a *app) resumed() bool {
+	if os.Getenv("CLAUDE_PROJECT_DIR") == "" {
+		return false
+	}
+	if f, ok := a.in.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+			return false
+		}
+	}
+	source := make(chan string, 1)
+	go func() {
+		e, err := claude.ReadEvent(a.in)
+		if err != nil {
+			e = &claude.Event{}
+		}
+		source <- e.Source
+	}()
+	select {
+	case s := <-source:
+		return s == "resume"
+	case <-time.After(100 * time.Millisecond): // somebody else's pipe, which stays open
+		return false
+	}
 }

@@ -42,6 +42,21 @@ func (d *Door) Brief(ctx context.Context, name string, budget int) (*memory.Brie
 	return memory.New(ctx, request), nil
 }
 
+// SameCommit tells whether the last session in the repository ended at the commit that is
+// checked out now.
+func (d *Door) SameCommit(name string) bool {
+	r, err := d.repository(name)
+	if err != nil {
+		return false
+	}
+	root, _, ok := project.WorkTreeRoot(r.Root)
+	if !ok {
+		return false
+	}
+	head, ok := git.HeadFast(root)
+	return ok && d.Context.LastSession(r.Root).Head == head
+}
+
 // Behind says when the index was made at another commit than the one checked out, which
 // costs some microseconds.
 func Behind(m *index.Manifest, r project.Repository) string {

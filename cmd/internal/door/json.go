@@ -149,7 +149,7 @@ type Definition struct {
 	Scope     string `json:"scope"`
 	Signature string `json:"signature"`
 	Exported  bool   `json:"exported"`
-	Uses      int    `json:"uses"`
+	Uses      int    `json:"uses,omitempty"` // of refs: in the whole context
 }
 
 // Reference is one use of a symbol.
