@@ -84,20 +84,28 @@ func (r *run) processes(home, dir, bin string, o ingest.Options) error {
 		p.P50, p.P95, p.Runs = quantile(times, .5), quantile(times, .95), len(times)
 		r.Processes[kind.name] = p
 	}
-	var times []float64
-	var p timing
-	for i := range processRuns {
-		took, out, err := process(environment, dir, nil, filepath.Join(bin, "chinvex"), "search", "--", targets[i%len(targets)].name)
-		if err != nil {
-			return err
+	for _, command := range []struct {
+		name string
+		args func(target) []string
+	}{
+		{"chinvex search", func(t target) []string { return []string{"search", "--", t.name} }},
+		{"chinvex brief", func(target) []string { return []string{"brief"} }},
+	} {
+		var times []float64
+		var p timing
+		for i := range processRuns {
+			took, out, err := process(environment, dir, nil, filepath.Join(bin, "chinvex"), command.args(targets[i%len(targets)])...)
+			if err != nil {
+				return err
+			}
+			times = append(times, took)
+			if len(out) > 0 {
+				p.Answers++
+			}
 		}
-		times = append(times, took)
-		if len(out) > 0 {
-			p.Answers++
-		}
+		p.P50, p.P95, p.Runs = quantile(times, .5), quantile(times, .95), len(times)
+		r.Processes[command.name] = p
 	}
-	p.P50, p.P95, p.Runs = quantile(times, .5), quantile(times, .95), len(times)
-	r.Processes["chinvex search"] = p
 	return nil
 }
 
