@@ -242,6 +242,7 @@ func TestPlan(t *testing.T) {
 		{event(t, root, "PostToolUse", "Glob", map[string]any{"tool_input": map[string]any{"pattern": "**/*.py"}}), ""},
 		{event(t, root, "PostToolUse", "Glob", map[string]any{"tool_input": map[string]any{"pattern": "**/user_session*.{ts,tsx}", "path": root + "/src"}}), "find user session glob {**/*.ts,**/*.tsx} under src"},
 		{event(t, root, "PostToolUse", "Write", map[string]any{"tool_input": map[string]any{"file_path": root + "/src/b.py", "content": "x"}}), "changed src/b.py; related src/b.py; changed src/b.py"},
+		{event(t, root, "PostToolUse", "Edit", map[string]any{"tool_input": map[string]any{"file_path": root + "/src/b.py"}, "tool_response": map[string]any{"bashEditDiff": map[string]any{"changedFiles": []string{root + "/src/b.py", root + "/src/c.py", "/etc/passwd"}}}}), "changed src/b.py; related src/b.py; changed src/b.py; changed src/c.py"},
 		{event(t, root, "PostToolUse", "mcp__chinvex__search", map[string]any{"tool_response": []map[string]any{{"type": "text", "text": "src/a.py:3-9  x\n  text: 4\nnone"}}}), "learned src/a.py:3-9"},
 		{event(t, root, "PostToolUseFailure", "Read", map[string]any{"tool_input": map[string]any{"file_path": root + "/src/gone.py"}}), "nearest src/gone.py"},
 		{event(t, root, "PostToolUseFailure", "Bash", map[string]any{"tool_input": map[string]any{"command": "go test"}, "error": "Exit code 1\nsrc/a.py:7: bad\nno/such.py:8: bad"}), "places src/a.py:7"},

@@ -275,7 +275,7 @@ func (o *Options) put(ctx context.Context, t target) Result {
 	rec, original := o.record(t)
 	switch {
 	case rec == nil:
-		rec, original = &record{Existed: f.exists, Mode: uint32(f.mode)}, f.data
+		rec, original = &record{Existed: f.exists}, f.data
 		if removed { // put there by hand, by another context, or by somebody who committed it
 			rec.Existed, original = !empty || !o.made(f.data), before.Bytes
 		}
@@ -336,12 +336,12 @@ func (o *Options) take(ctx context.Context, t target) Result {
 			}
 			res.Notes = change.Notes
 			asWritten := rec != nil && rec.Written == hash(f.data)
-			gone := asWritten && !rec.Existed || empty && (rec != nil && !rec.Existed || rec == nil && o.made(f.data))
+			gone := empty && (rec != nil && !rec.Existed || rec == nil && o.made(f.data))
 			switch {
 			case gone:
 				res.Action = Deleted
 			case asWritten:
-				res.Action, change.Bytes, f.mode = Restored, original, fs.FileMode(rec.Mode)
+				res.Action, change.Bytes = Restored, original
 			default:
 				res.Action = Removed
 			}

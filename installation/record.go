@@ -17,7 +17,6 @@ import (
 type record struct {
 	File        string `json:"file"`                   // absolute, links not resolved
 	Existed     bool   `json:"existed"`                // before: then its bytes are beside the record
-	Mode        uint32 `json:"mode"`                   // permission bits from before
 	Written     string `json:"written"`                // SHA-256 of the bytes that were written, hexadecimal
 	Exclude     string `json:"exclude,omitempty"`      // git's exclude file that got a line, absolute
 	ExcludeMade bool   `json:"exclude_made,omitempty"` // there was no such file before
