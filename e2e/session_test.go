@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -365,6 +367,8 @@ func (p *place) busiest() (file, name, line string) {
 	return file, name, line
 }
 
+var keep = flag.String("keep", "", "write the times of BenchmarkSession, a line per tool call, to this CSV `file`")
+
 // BenchmarkSession measures what the hooks add to a tool call: the same session with and
 // without them, in turns, from the model's answer to the client's next request.
 func BenchmarkSession(b *testing.B) {
@@ -385,16 +389,20 @@ func BenchmarkSession(b *testing.B) {
 		}
 		return append(turns, Turn{Text: "Done."})
 	}
+	var tools []string // by call
 	calls := func(p *place) (took []time.Duration) {
+		tools = tools[:0]
 		p.git(0, "checkout", "-q", "--", "lib")
 		m := NewModel(Script{Turns: script(p)})
 		p.run(program, m, nil)
 		for turn := 1; m.Asked("", turn) != nil; turn++ {
 			took = append(took, m.Asked("", turn).Arrived.Sub(m.Asked("", turn-1).Answered))
+			tools = append(tools, lastCall(m.Asked("", turn)).Name)
 		}
 		return took
 	}
 	var plain, hooked, added []time.Duration
+	kept := "call,tool,without_ms,with_ms\n"
 	for b.Loop() {
 		x, y := calls(without), calls(with)
 		if len(x) != len(y) {
@@ -403,7 +411,11 @@ func BenchmarkSession(b *testing.B) {
 		plain, hooked = append(plain, x...), append(hooked, y...)
 		for i := range x {
 			added = append(added, y[i]-x[i])
+			kept += fmt.Sprintf("%d,%s,%.3f,%.3f\n", i+1, tools[i], x[i].Seconds()*1000, y[i].Seconds()*1000)
 		}
+	}
+	if *keep != "" {
+		must(b, os.WriteFile(*keep, []byte(kept), 0o644))
 	}
 	b.ReportMetric(median(plain), "ms/call-without")
 	b.ReportMetric(median(hooked), "ms/call-with")
