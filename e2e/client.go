@@ -79,6 +79,7 @@ type Session struct {
 	Resume  string   // id of an earlier session in the same Home, "" to begin one
 	Allow   []string // tools and MCP servers that need no permission
 	Args    []string // more arguments
+	Command []string // of the client, such as plugin validate, instead of a session
 	Model   *Model
 }
 
@@ -86,6 +87,7 @@ type Session struct {
 type Result struct {
 	ID       string // of the session
 	Exit     int
+	Stdout   string
 	Stderr   string
 	Wall     time.Duration
 	Isolated bool // nothing but loopback could be reached
@@ -102,6 +104,9 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	args := []string{"-p", s.Prompt, "--output-format", "json", "--debug-file", filepath.Join(s.Logs, "debug"), "--allowedTools", strings.Join(s.Allow, ",")}
 	if s.Resume != "" {
 		args = append(args, "--resume", s.Resume)
+	}
+	if s.Command != nil {
+		args = s.Command
 	}
 	cmd := exec.CommandContext(ctx, s.Program, append(args, s.Args...)...)
 	cmd.Dir = s.Dir
@@ -131,7 +136,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	go server.Serve(l)
 	defer server.Close()
 	err = cmd.Wait()
-	r := &Result{Exit: cmd.ProcessState.ExitCode(), Stderr: stderr.String(), Wall: time.Since(began), Isolated: isolated}
+	r := &Result{Exit: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Wall: time.Since(began), Isolated: isolated}
 	for name, text := range map[string]*bytes.Buffer{"stdout": &stdout, "stderr": &stderr} {
 		if err := os.WriteFile(filepath.Join(s.Logs, name), text.Bytes(), 0o600); err != nil {
 			return r, err
@@ -147,7 +152,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	var printed struct {
 		ID string `json:"session_id"`
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &printed); err != nil && r.Exit == 0 {
+	if err := json.Unmarshal(stdout.Bytes(), &printed); err != nil && r.Exit == 0 && s.Command == nil {
 		return r, fmt.Errorf("e2e: the client printed no JSON: %w", err)
 	}
 	r.ID = printed.ID

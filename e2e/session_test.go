@@ -278,6 +278,24 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// TestPluginValidates asks the client itself about the plugin and the marketplace.
+func TestPluginValidates(t *testing.T) {
+	t.Parallel()
+	program := client(t, current)
+	for _, dir := range []string{"../plugin", ".."} {
+		dir, err := filepath.Abs(dir)
+		must(t, err)
+		home := t.TempDir()
+		s := Session{Program: program, Dir: dir, Home: home, Logs: filepath.Join(home, "logs"), Path: os.Getenv("PATH"), Model: NewModel(Script{}),
+			Command: []string{"plugin", "validate", "--strict", dir}}
+		r, err := s.Run(t.Context())
+		must(t, err)
+		if r.Exit != 0 || !strings.Contains(r.Stdout, "alidation passed") {
+			t.Errorf("%s: exit code %d\n%s%s", dir, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+}
+
 // TestRealRepository works in a copy of the repository that CHINVEX_E2E_REPO names: on
 // the function that is used most in the files that change most.
 func TestRealRepository(t *testing.T) {
