@@ -62,7 +62,7 @@ where there is nothing to print, a line on standard error says why, and the exit
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&repo, "repo", "", "the `REPOSITORY` of the context that it is about\n(default: the one here, else the first)")
+	f.StringVar(&repo, "repo", "", "the `REPOSITORY` of the context that it is about (default: the one here, else the first)")
 	f.IntVar(&budget, "budget", memory.DefaultBudget, "most `TOKENS` of four bytes")
 	f.StringVar(&agent, "client", "claude", "print it as `AGENT` takes it from a hook: "+strings.Join(client.Names(), ", "))
 	f.BoolVar(&plugin, "plugin", false, "print nothing where a settings file has a start-up hook as well")

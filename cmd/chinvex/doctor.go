@@ -35,7 +35,7 @@ fault; the exit code is 1 then.`,
 			return a.doctor(cmd.Context(), repair)
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set permissions right, remove what interrupted runs left behind, and bring\nthe index up to date or build it anew, as needed")
+	cmd.Flags().BoolVar(&repair, "repair", false, "set permissions right, remove what interrupted runs left behind, and bring the index up to date or build it anew, as needed")
 	return cmd
 }
 

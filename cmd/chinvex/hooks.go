@@ -17,12 +17,14 @@ import (
 
 func (a *app) hooksCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "hooks",
+		Use:   "hooks COMMAND",
 		Short: "Install, remove or check the hooks in Claude Code's settings",
 		Long: `Install, remove or check the hooks in Claude Code's settings: the entries in
 .claude/settings.json of each repository of the context that print the brief at the start
 of a session and answer tool events. ` + "`chinvex ingest`" + ` installs them too.`,
 		Annotations: map[string]string{globals: "context home json quiet"},
+		Args:        cobra.ArbitraryArgs,
+		RunE:        ofItsOwn,
 	}
 	cmd.AddCommand(a.hooksInstallCommand(), a.hooksUninstallCommand(), a.hooksStatusCommand())
 	return cmd
@@ -49,7 +51,7 @@ is chosen here holds for later runs of ` + "`chinvex ingest`" + ` too.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&local, "local", false, "write settings.local.json, which is not committed and counts in\nsub-directories and linked work trees too")
+	f.BoolVar(&local, "local", false, "write settings.local.json, which is not committed and counts in sub-directories and linked work trees too")
 	f.BoolVar(&mcp, "mcp", false, "register the MCP server in .mcp.json too")
 	f.BoolVar(&startup, "startup-hook-only", false, "only print the brief when a session starts")
 	return cmd

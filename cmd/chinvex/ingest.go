@@ -41,13 +41,13 @@ chinvex; see ` + "`chinvex hooks`" + `. Nothing else is written into a repositor
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&repos, "repo", nil, "add the folder `DIR` to the context; may be given again.\nOne inside a work tree is indexed alone")
-	f.StringVar(&embedding.provider, "embed", "", "make vectors with `PROVIDER`: builtin, openai:MODEL (any compatible\nserver) or ollama:MODEL; kept for later runs")
+	f.StringArrayVar(&repos, "repo", nil, "add the folder `DIR` to the context; may be given again. One inside a work tree is indexed alone")
+	f.StringVar(&embedding.provider, "embed", "", "make vectors with `PROVIDER`: builtin, openai:MODEL (any compatible server) or ollama:MODEL; kept for later runs")
 	f.StringVar(&embedding.url, "embed-url", "", "the embedding server's `URL`; kept for later runs")
 	f.StringVar(&embedding.keyEnv, "embed-key-env", "", "the environment `VARIABLE` that holds its key; kept, the key is not")
 	f.BoolVar(&rebuild, "rebuild", false, "build a new index from nothing")
 	f.BoolVar(&noHooks, "no-claude-hook", false, "leave the settings of Claude Code alone this time")
-	f.BoolVar(&startupOnly, "startup-hook-only", false, "install no hook but the one that prints the brief when a\nsession starts")
+	f.BoolVar(&startupOnly, "startup-hook-only", false, "install no hook but the one that prints the brief when a session starts")
 	// Scripts written for the whole design call it; there is nothing yet for it to turn off,
 	// so help does not show it.
 	f.BoolVar(&ignored, "skip-calibrate", false, "no effect yet: ingest does not calibrate")

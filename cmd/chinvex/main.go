@@ -142,6 +142,15 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
+// ofItsOwn is what a command that only has sub-commands does: a name that is none of
+// theirs is a mistake, and not a request for help.
+func ofItsOwn(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0]))
+	}
+	return cmd.Help()
+}
+
 func obeys(cmd *cobra.Command, flag string) bool {
 	return slices.Contains(strings.Fields(cmd.Annotations[globals]), flag)
 }
