@@ -57,6 +57,7 @@ type Includes struct{ Repos []Repository }
 type Embedding struct {
 	Provider, Model, URL string
 	KeyEnv               string // environment variable that holds the key, never the key itself
+	KeyFile              string // file that holds it, absolute
 	Dimensions           int
 }
 
@@ -192,6 +193,7 @@ func (c *Context) parse(data []byte) error {
 		embedding.read("model", &c.Embedding.Model),
 		embedding.read("url", &c.Embedding.URL),
 		embedding.read("key_env", &c.Embedding.KeyEnv),
+		embedding.read("key_file", &c.Embedding.KeyFile),
 		embedding.read("dimensions", &c.Embedding.Dimensions),
 	} {
 		if err != nil {
@@ -304,6 +306,9 @@ func (c *Context) marshal() ([]byte, error) {
 		embedding.set("url", c.Embedding.URL)
 		if c.Embedding.KeyEnv != "" {
 			embedding.set("key_env", c.Embedding.KeyEnv)
+		}
+		if c.Embedding.KeyFile != "" {
+			embedding.set("key_file", c.Embedding.KeyFile)
 		}
 		embedding.set("dimensions", c.Embedding.Dimensions)
 		doc.set("embedding", embedding)

@@ -236,6 +236,7 @@ func (r *Resolved) readEmbedding(c *Context) (errs []error) {
 		{"embedding.model", c.Embedding.Model, c.Embedding.Model != ""},
 		{"embedding.url", c.Embedding.URL, c.Embedding.URL != ""},
 		{"embedding.key_env", c.Embedding.KeyEnv, c.Embedding.KeyEnv != ""},
+		{"embedding.key_file", c.Embedding.KeyFile, c.Embedding.KeyFile != ""},
 		{"embedding.dimensions", int64(c.Embedding.Dimensions), c.Embedding.Dimensions != 0},
 	} {
 		if !m.set {

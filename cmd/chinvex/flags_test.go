@@ -23,7 +23,8 @@ import (
 var flagTrials = map[string]map[string]string{
 	"ingest": {"base": "ingest", "repo": "ingest --repo sub", "embed": "ingest --embed ollama:m", "embed-url": "ingest --rebuild --embed ollama:m --embed-url http://127.0.0.1:9",
 		"no-claude-hook": "ingest --context fresh --no-claude-hook", "startup-hook-only": "ingest --startup-hook-only",
-		"embed-key-env": "ingest --rebuild --embed openai:m --embed-url http://127.0.0.1:9 --embed-key-env NOT_SET_HERE", "rebuild": "ingest --rebuild",
+		"embed-key-file": "ingest --rebuild --embed openai:m --embed-url http://127.0.0.1:9 --embed-key-file none.key",
+		"embed-key-env":  "ingest --rebuild --embed openai:m --embed-url http://127.0.0.1:9 --embed-key-env NOT_SET_HERE", "rebuild": "ingest --rebuild",
 		"context": "ingest --context fresh", "home": "ingest --home HOME", "json": "ingest --json", "quiet": "ingest --quiet", "verbose": "ingest --verbose"},
 	"search": {"base": "search alpha beta", "batch": "search --batch", "explain": "search --explain alpha beta", "lang": "search --lang python alpha beta",
 		"limit": "search --limit 1 alpha beta", "mode": "search --mode lexical alpha beta --verbose", "path": "search --path sub/** alpha beta",

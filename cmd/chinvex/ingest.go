@@ -45,6 +45,7 @@ chinvex; see ` + "`chinvex hooks`" + `. Nothing else is written into a repositor
 	f.StringVar(&embedding.provider, "embed", "", "make vectors with `PROVIDER`: builtin, openai:MODEL (any compatible server) or ollama:MODEL; kept for later runs")
 	f.StringVar(&embedding.url, "embed-url", "", "the embedding server's `URL`; kept for later runs")
 	f.StringVar(&embedding.keyEnv, "embed-key-env", "", "the environment `VARIABLE` that holds its key; kept, the key is not")
+	f.StringVar(&embedding.keyFile, "embed-key-file", "", "the `FILE` that holds it, instead of a variable; kept, the key is not")
 	f.BoolVar(&rebuild, "rebuild", false, "build a new index from nothing")
 	f.BoolVar(&noHooks, "no-claude-hook", false, "leave the settings of Claude Code alone this time")
 	f.BoolVar(&startupOnly, "startup-hook-only", false, "install no hook but the one that prints the brief when a session starts")
@@ -63,7 +64,7 @@ type ingestFlags struct {
 
 // embedFlags choose the embedding provider: the user's choice, which a repository's
 // config.toml cannot make where it would send code away.
-type embedFlags struct{ provider, url, keyEnv string }
+type embedFlags struct{ provider, url, keyEnv, keyFile string }
 
 func (e embedFlags) given() bool { return e != embedFlags{} }
 
@@ -82,11 +83,17 @@ func (e embedFlags) settings() map[string]string {
 	if e.keyEnv != "" {
 		flags["embedding.key_env"] = e.keyEnv
 	}
+	if e.keyFile != "" {
+		flags["embedding.key_file"] = e.keyFile
+	}
 	return flags
 }
 
 func (a *app) ingest(ctx context.Context, flags ingestFlags) error {
 	start := time.Now()
+	if name := flags.embedding.keyFile; name != "" && !filepath.IsAbs(name) {
+		flags.embedding.keyFile = filepath.Join(a.dir, name)
+	}
 	home, err := project.OpenHome(a.home)
 	if err != nil {
 		return err
@@ -141,7 +148,7 @@ func (a *app) ingest(ctx context.Context, flags ingestFlags) error {
 	c.Ingested = time.Now()
 	if flags.embedding.given() {
 		s := settings.Embedding
-		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, KeyEnv: s.KeyEnv, Dimensions: s.Dimensions}
+		c.Embedding = project.Embedding{Provider: s.Provider, Model: s.Model, URL: s.URL, KeyEnv: s.KeyEnv, KeyFile: s.KeyFile, Dimensions: s.Dimensions}
 	}
 	if err := c.Save(); err != nil {
 		return err
