@@ -35,7 +35,7 @@ golden:
     go test ./search -run TestGolden -update
     go test ./cmd/mcp/... -run TestSchemas -update
     go test ./cmd/chinvex -run TestManPages -update
-    go test ./claude/settings ./client ./memory -update
+    go test ./claude/settings ./client ./memory/... -update
 
 # Fuzz every target for a while: just fuzz 60s
 fuzz time="20s":

@@ -116,6 +116,9 @@ func New(ctx context.Context, r Request) *Brief {
 		b.note("The files in " + Dir + " are still empty.")
 	}
 	b.addHistory(h)
+	if coverage.Review != "" {
+		b.note(footerReview + " " + coverage.Review)
+	}
 	for _, note := range r.Notes {
 		b.note(note)
 	}
@@ -129,7 +132,6 @@ func New(ctx context.Context, r Request) *Brief {
 var (
 	stateSections    = []string{"Current Objective", "Active Work", "Blockers", "Next Actions", "Quick Reference", "Out of Scope"}
 	constraintsShown = []string{"Infrastructure", "Rules", "Hazards"}
-	constraintsOther = []string{"Key Facts", "Superseded", "APIs", "Performance", "Security", "Dependencies"}
 )
 
 const rollup = "Recent"
@@ -137,7 +139,7 @@ const rollup = "Recent"
 // known tells of a file whose headings are none of ours: it is something else,
 // or damaged.
 func known(d *Document) error {
-	names := map[Kind][]string{State: stateSections, Constraints: slices.Concat(constraintsShown, constraintsOther), Decisions: {rollup}}[d.Kind]
+	names := map[Kind][]string{State: stateSections, Constraints: constraintSections, Decisions: {rollup}}[d.Kind]
 	for _, name := range names {
 		if d.Section(name) != nil {
 			return nil
@@ -250,7 +252,7 @@ func isNone(text string) bool {
 	case "none", "none yet", "none known", "nothing", "nothing yet", "n/a", "tbd", "-", "—":
 		return true
 	}
-	return strings.HasPrefix(text, "no ") && strings.HasSuffix(text, " yet")
+	return strings.HasPrefix(text, "no ") && strings.HasSuffix(text, " yet") || strings.HasPrefix(text, "nothing in the last ")
 }
 
 // recentDays is how long an entry of DECISIONS.md is told in full.

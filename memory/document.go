@@ -5,9 +5,10 @@
 //   - STATE.md is what is true now, written anew by each run of the maintainer:
 //     Current Objective, Active Work, Blockers, Next Actions, Quick Reference,
 //     Out of Scope (for now). It ends with a footer: a rule, the lines "Last
-//     memory update: YYYY-MM-DD" and "Commits covered through: HASH", and as
-//     the last line the coverage anchor, which says up to which commit history
-//     has been read:
+//     memory update: YYYY-MM-DD" and "Commits covered through: HASH", where a
+//     person should look at the file "Manual review: REASONS", and as the last
+//     line the coverage anchor, which says up to which commit history has been
+//     read:
 //
 //     <!-- chinvex:last-commit:HASH -->
 //
@@ -23,7 +24,9 @@
 // A section that is not known reads Unknown (needs human) or Needs triage.
 //
 // Parse cuts a file into pieces that give its bytes back unchanged, whatever is
-// in it; a Brief is what a session is told of it.
+// in it; a Brief is what a session is told of it. A writer gives a Proposal:
+// Check holds it against the contracts of the three files, Apply makes the files
+// of it.
 package memory
 
 import (
@@ -133,6 +136,49 @@ func (d *Document) Bytes() []byte {
 	return out
 }
 
+// walk visits the pieces in their order, at being a piece's place in Bytes: a
+// heading of s or, where b is nil, of e, or the block b.
+func (d *Document) walk(visit func(at int, s *Section, e *Entry, b *Block)) {
+	at := 0
+	add := func(s *Section, e *Entry, heading string, blocks []Block) {
+		visit(at, s, e, nil)
+		at += len(heading)
+		for i := range blocks {
+			visit(at, s, e, &blocks[i])
+			at += len(blocks[i].Raw)
+		}
+	}
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		add(s, nil, s.Heading, s.Blocks)
+		for k := range s.Entries {
+			add(s, &s.Entries[k], s.Entries[k].Heading, s.Entries[k].Blocks)
+		}
+	}
+}
+
+// extent returns where a section of the document starts and ends in Bytes.
+func (d *Document) extent(section *Section) (start, end int) {
+	start = -1
+	d.walk(func(at int, s *Section, e *Entry, b *Block) {
+		if s != section {
+			return
+		}
+		if start < 0 {
+			start = at
+		}
+		switch {
+		case b != nil:
+			end = at + len(b.Raw)
+		case e != nil:
+			end = at + len(e.Heading)
+		default:
+			end = at + len(s.Heading)
+		}
+	})
+	return start, end
+}
+
 // Section returns the first section of a name (see Is), or nil.
 func (d *Document) Section(name string) *Section {
 	for i := range d.Sections {
@@ -162,6 +208,7 @@ type Coverage struct {
 	Anchor  string    // the commit of the coverage anchor in hexadecimal, 7 to 64 digits; "" without one
 	Updated time.Time // midnight UTC of the day in the footer; zero when there is none
 	Through string    // the commit in the footer's text, as written, for people
+	Review  string    // why a person should look at the file; "" for no reason
 }
 
 var anchorForm = regexp.MustCompile(`<!--\s*chinvex:last-commit:([0-9a-fA-F]{7,64})\s*-->`)
@@ -183,6 +230,8 @@ func (d *Document) Coverage() Coverage {
 						c.Updated, _ = cutDate(value)
 					} else if value, ok := footerValue(line, footerHash); ok {
 						c.Through = value
+					} else if value, ok := footerValue(line, footerReview); ok {
+						c.Review = value
 					}
 				}
 			}
@@ -193,8 +242,9 @@ func (d *Document) Coverage() Coverage {
 
 // The labels of STATE.md's footer.
 const (
-	footerDate = "Last memory update:"
-	footerHash = "Commits covered through:"
+	footerDate   = "Last memory update:"
+	footerHash   = "Commits covered through:"
+	footerReview = "Manual review:"
 )
 
 func footerValue(line, label string) (value string, ok bool) {
@@ -287,8 +337,14 @@ func trimLines(s string) string {
 // withoutComments takes out HTML comments, except where backquotes make them
 // code. One that never ends takes the rest with it.
 func withoutComments(s string) string {
+	text, _ := cutComments(s)
+	return text
+}
+
+// cutComments parts a text and its HTML comments (see withoutComments).
+func cutComments(s string) (text string, comments []string) {
 	if !strings.Contains(s, "<!--") {
-		return s
+		return s, nil
 	}
 	var out strings.Builder
 	for s != "" {
@@ -303,17 +359,18 @@ func withoutComments(s string) string {
 		case s[0] == '`':
 			n = codeSpan(s)
 		case strings.HasPrefix(s, "<!--"):
-			_, after, ended := strings.Cut(s[len("<!--"):], "-->")
-			if !ended {
-				return out.String()
+			n = len(s)
+			if end := strings.Index(s[len("<!--"):], "-->"); end >= 0 {
+				n = len("<!--") + end + len("-->")
 			}
-			s = after
+			comments = append(comments, s[:n])
+			s = s[n:]
 			continue
 		}
 		out.WriteString(s[:n])
 		s = s[n:]
 	}
-	return out.String() + s
+	return out.String() + s, comments
 }
 
 // codeSpan returns the length of the code that s starts with, backquotes

@@ -206,11 +206,10 @@ func (p *parser) starts(line string) start {
 		return startItem
 	}
 	if p.kind == State {
-		if _, ok := footerValue(text, footerDate); ok {
-			return startFooter
-		}
-		if _, ok := footerValue(text, footerHash); ok {
-			return startFooter
+		for _, label := range []string{footerDate, footerHash, footerReview} {
+			if _, ok := footerValue(text, label); ok {
+				return startFooter
+			}
 		}
 	}
 	return startNothing

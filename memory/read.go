@@ -18,6 +18,37 @@ import (
 // lines; what is larger is something else.
 const MaxFileSize = 1 << 20
 
+// Files are the three documents; nil for one that does not exist.
+type Files struct{ State, Constraints, Decisions *Document }
+
+// ReadFiles reads the three files of the repository at root. What does not exist
+// is nil. What cannot be read is an error, one each, and then nothing may be
+// written.
+func ReadFiles(root string) (Files, []error) {
+	var f Files
+	var problems []error
+	for kind, d := range []**Document{State: &f.State, Constraints: &f.Constraints, Decisions: &f.Decisions} {
+		doc, err := Read(root, Kind(kind))
+		if err == nil {
+			*d = doc
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
+	}
+	return f, problems
+}
+
+// Current returns the texts of the files.
+func (f Files) Current() Current {
+	text := func(d *Document) string {
+		if d == nil {
+			return ""
+		}
+		return string(d.Bytes())
+	}
+	return Current{State: text(f.State), Constraints: text(f.Constraints), Decisions: text(f.Decisions)}
+}
+
 // Read parses the memory file of a kind in the repository at root. The error says
 // in one sentence what is wrong with the file; it is an fs.ErrNotExist when there
 // is none.
