@@ -52,7 +52,7 @@ func Install(ctx context.Context, version string) (string, error) {
 	if err := os.RemoveAll(aside); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoClient, err)
 	}
-	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", aside, "--no-audit", "--no-fund", "@anthropic-ai/claude-code@"+version)
+	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", aside, "--no-audit", "--no-fund", "--fetch-retries=1", "@anthropic-ai/claude-code@"+version)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: npm install of version %s: %w: %s", ErrNoClient, version, err, lastLine(out))
 	}
