@@ -29,6 +29,13 @@ func (r *Repo) Resolve(ctx context.Context, revision string) (string, error) {
 	return strings.TrimSuffix(out, "\n"), err
 }
 
+// HasCommit tells whether hash, of at least 4 digits, begins that of one commit. A
+// branch or tag of that name is none.
+func (r *Repo) HasCommit(ctx context.Context, hash string) bool {
+	full, err := r.Resolve(ctx, hash)
+	return err == nil && strings.HasPrefix(full, hash)
+}
+
 // MergeBases returns the best common ancestors of two commits, by full hashes: one
 // of the two where it is an ancestor of the other, several after criss-cross
 // merges, none for unrelated histories.

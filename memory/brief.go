@@ -68,7 +68,7 @@ type LeftOut struct {
 }
 
 // noMemory is told where there is none of the three files.
-const noMemory = "No project memory yet: docs/memory/STATE.md, CONSTRAINTS.md and DECISIONS.md are shown here once they exist."
+const noMemory = "No project memory yet; `chinvex update-memory` starts it."
 
 // New makes the brief of a repository. What cannot be read becomes a line in its
 // Notes; what git has not said when ctx ends is left out. It writes nothing.

@@ -49,8 +49,13 @@ var flagTrials = map[string]map[string]string{
 	"hooks uninstall": {"base": "hooks uninstall", "context": "hooks uninstall --context other", "home": "hooks uninstall --home HOME", "json": "hooks uninstall --json", "quiet": "hooks uninstall --quiet"},
 	"hooks status":    {"base": "hooks status", "context": "hooks status --context none", "home": "hooks status --home HOME", "json": "hooks status --json", "quiet": "hooks status --quiet"},
 	"uninstall":       {"base": "uninstall", "dry-run": "uninstall --dry-run", "home": "uninstall --home HOME", "json": "uninstall --json", "quiet": "uninstall --quiet"},
-	"refresh":         {"base": "refresh a.go", "context": "refresh --context none a.go", "home": "refresh --home HOME a.go"},
-	"version":         {"base": "version", "json": "version --json"},
+	"update-memory": {"base": "update-memory", "repo": "update-memory --repo none", "commit": "update-memory --commit", "llm": "update-memory --llm none",
+		"llm-url":     "update-memory --plan --llm ollama:m --llm-url http://127.0.0.1:9",
+		"llm-key-env": "update-memory --llm openai:m --llm-url http://127.0.0.1:9 --llm-key-env NOT_SET_HERE", "plan": "update-memory --plan",
+		"apply": "update-memory --apply none.json", "context": "update-memory --context other", "home": "update-memory --home HOME", "json": "update-memory --json", "quiet": "update-memory --quiet"},
+	"memory lint": {"base": "memory lint", "json": "memory lint --json", "quiet": "memory lint --quiet"},
+	"refresh":     {"base": "refresh a.go", "context": "refresh --context none a.go", "home": "refresh --home HOME a.go"},
+	"version":     {"base": "version", "json": "version --json"},
 }
 
 // quietBase are calls whose --quiet is judged against another call than the base.
@@ -60,7 +65,7 @@ var quietBase = map[string]string{
 
 // changing are the commands that cannot share a state directory with other calls.
 var changing = map[string]bool{"ingest": true, "purge": true, "doctor": true, "refresh": true, "hook": true,
-	"hooks install": true, "hooks uninstall": true, "uninstall": true}
+	"hooks install": true, "hooks uninstall": true, "uninstall": true, "update-memory": true}
 
 // TestFlags proves that each flag that help shows changes the answer.
 func TestFlags(t *testing.T) {

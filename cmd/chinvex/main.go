@@ -137,7 +137,7 @@ func (a *app) root() *cobra.Command {
 	cobra.AddTemplateFunc("globals", globalUsages)
 	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(a.ingestCommand(), a.searchCommand(), a.contextCommand(), a.relatedCommand(), a.refsCommand(), a.symbolsCommand(),
-		a.briefCommand(), a.statusCommand(), a.doctorCommand(), a.tryCommand(), a.hooksCommand(), a.hookCommand(), a.mcpCommand(),
+		a.briefCommand(), a.updateMemoryCommand(), a.memoryCommand(), a.statusCommand(), a.doctorCommand(), a.tryCommand(), a.hooksCommand(), a.hookCommand(), a.mcpCommand(),
 		a.contextsCommand(), a.purgeCommand(), a.uninstallCommand(), a.refreshCommand(), a.versionCommand())
 	return root
 }

@@ -24,13 +24,10 @@ import (
 // How much of each text is shown, in bytes, so that the inputs stay below 700 KiB,
 // and a usual run's far below.
 const (
-	maxSubject  = 500
-	maxBody     = 4 << 10 // of a commit
-	maxNames    = 50      // files of a commit; with more it is about none of them
-	maxDiff     = 8 << 10
-	maxManifest = 16 << 10
-	maxReadme   = 8 << 10
-	maxMessage  = 1 << 20 // searched for secrets before it is cut
+	maxSubject = 500
+	maxBody    = 4 << 10 // of a commit
+	maxNames   = 50      // files of a commit; with more it is about none of them
+	maxMessage = 1 << 20 // searched for secrets before it is cut
 )
 
 // plan gathers the inputs for the commits up to head.
@@ -176,9 +173,9 @@ func (r *run) excerpts(ctx context.Context, in *memory.Inputs, touched map[strin
 	slices.SortStableFunc(changed, func(a, b string) int {
 		return cmp.Or(cmp.Compare(touched[b], touched[a]), cmp.Compare(churn[b].Lines, churn[a].Lines))
 	})
-	for i, path := range changed {
+	for _, path := range changed {
 		if len(in.Files) == r.Limits.Files {
-			r.review = append(r.review, fmt.Sprintf("%d files changed; of all but the %d that changed most only the messages of the commits were read", len(changed), i))
+			r.review = append(r.review, fmt.Sprintf("%d files changed; of all but the %d that changed most only the messages of the commits were read", len(changed), len(in.Files)))
 			break
 		}
 		const head = 1 << 10
@@ -189,12 +186,12 @@ func (r *run) excerpts(ctx context.Context, in *memory.Inputs, touched map[strin
 		case err != nil:
 			return err
 		}
-		diff, more, err := r.repo.Diff(ctx, base, in.To, path, maxDiff)
+		diff, more, err := r.repo.Diff(ctx, base, in.To, path, r.Limits.Excerpt)
 		if err != nil {
 			return err
 		}
 		if len(diff) > 0 {
-			in.Files = append(in.Files, r.excerpt(path, diff, more, maxDiff))
+			in.Files = append(in.Files, r.excerpt(path, diff, more, r.Limits.Excerpt))
 		}
 	}
 	return nil
@@ -216,7 +213,7 @@ func (r *run) manifests(ctx context.Context, commit string) ([]memory.Excerpt, e
 	}
 	found := []memory.Excerpt{}
 	for _, name := range names {
-		limit := maxManifest
+		limit := 2 * r.Limits.Excerpt // what does not end is no TOML or JSON
 		switch {
 		case presence.MatchString(name):
 			found = append(found, memory.Excerpt{Path: name, Cut: true})
@@ -224,7 +221,7 @@ func (r *run) manifests(ctx context.Context, commit string) ([]memory.Excerpt, e
 		case !manifestForm.MatchString(name):
 			continue
 		case strings.HasPrefix(strings.ToLower(name), "readme"):
-			limit = maxReadme
+			limit = r.Limits.Excerpt
 		}
 		text, more, err := r.repo.Blob(ctx, commit, r.prefix+name, maxMessage)
 		if err != nil {

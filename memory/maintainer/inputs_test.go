@@ -67,7 +67,7 @@ func TestInputs(t *testing.T) {
 	if diff := cmp.Diff([]string{"elsewhere.go", "main.go", "README.md", "Makefile", "specs/cases/case.js"}, paths(in.Files)); diff != "" {
 		t.Error(diff)
 	}
-	if in.Files[1].Text != "@@ -0,0 +1,3 @@\n+package main\n+\n+func main() {}\n" || !in.Files[2].Cut || in.Files[1].Cut || len(in.Files[2].Text) > maxDiff {
+	if in.Files[1].Text != "@@ -0,0 +1,3 @@\n+package main\n+\n+func main() {}\n" || !in.Files[2].Cut || in.Files[1].Cut || len(in.Files[2].Text) > 8<<10 {
 		t.Errorf("differences %+v", in.Files)
 	}
 	if diff := cmp.Diff([]memory.Excerpt{{Path: "pkg/docs/plans/b.txt", Text: "- [x] two\n"}, {Path: "specs/a.md", Text: "- [ ] one\n"}}, in.Texts); diff != "" {
@@ -76,7 +76,7 @@ func TestInputs(t *testing.T) {
 	if diff := cmp.Diff([]string{"Makefile", "README.md", "yarn.lock"}, paths(in.Manifests)); diff != "" {
 		t.Error(diff)
 	}
-	if m := in.Manifests; m[0].Text != "test:\n\tgo test ./...\n" || !m[1].Cut || len(m[1].Text) > maxReadme || m[2].Text != "" || !m[2].Cut {
+	if m := in.Manifests; m[0].Text != "test:\n\tgo test ./...\n" || !m[1].Cut || len(m[1].Text) > 8<<10 || m[2].Text != "" || !m[2].Cut {
 		t.Errorf("manifests %+v", m)
 	}
 
@@ -198,7 +198,7 @@ func TestNothingSecretIsInTheInputs(t *testing.T) {
 	r.git("config", "user.name", "Ada "+token)
 	r.write("b.go", "package b\n\nvar token = \""+token+"\"\n")
 	r.write("specs/a.md", "Use "+token+"\n")
-	r.write("README.md", "Run with "+token+"\n"+strings.Repeat("x", maxReadme-40)+"\n"+token)
+	r.write("README.md", "Run with "+token+"\n"+strings.Repeat("x", 8<<10-40)+"\n"+token)
 	r.git("add", "-A")
 	r.commitFiles("Use "+token+"\n\nReally "+token+"\n"+strings.Repeat("x", maxBody-60)+token, ".")
 	o := r.options()

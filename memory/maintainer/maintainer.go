@@ -32,8 +32,8 @@
 //     because a person has edited a file since, the range is read again.
 //   - "state": the SHA-256 of STATE.md as written last. A file that is neither this
 //     nor committed was edited by hand.
-//   - "planned": the anchor and the head that Plan saw last, so that Apply covers
-//     what the plan showed and no commit that came since.
+//   - "planned": the anchor and the head that Plan saw last, and its limits, so that
+//     Apply covers what the plan showed and no commit that came since.
 package maintainer
 
 import (
@@ -71,16 +71,17 @@ type Options struct {
 
 // Limits bound the inputs. 0 means the default.
 type Limits struct {
-	Commits   int // read in one run; default 50
-	Files     int // whose differences are shown; default 20
-	TextBytes int // of specifications and plans; default 100 KiB
+	Commits   int `json:"commits"`    // read in one run; default 50
+	Files     int `json:"files"`      // whose differences are shown; default 20
+	TextBytes int `json:"text_bytes"` // of specifications and plans; default 100 KiB
+	Excerpt   int `json:"excerpt"`    // bytes of one difference, half of those of a manifest; default 8 KiB
 }
 
 func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		value    *int
 		standard int
-	}{{&l.Commits, 50}, {&l.Files, 20}, {&l.TextBytes, 100 << 10}} {
+	}{{&l.Commits, 50}, {&l.Files, 20}, {&l.TextBytes, 100 << 10}, {&l.Excerpt, 8 << 10}} {
 		if *d.value <= 0 {
 			*d.value = d.standard
 		}
@@ -134,7 +135,7 @@ func Plan(ctx context.Context, o Options) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.journal.Planned = &planned{Anchor: work.anchor, Head: work.head}
+	r.journal.Planned = &planned{Anchor: work.anchor, Head: work.head, Limits: r.Limits}
 	return work, r.save()
 }
 
@@ -172,7 +173,8 @@ func Run(ctx context.Context, o Options, w Writer) (*Result, error) {
 }
 
 // Apply updates the files with a proposal that somebody has made of a plan. It covers
-// what the last Plan showed; without one, what Plan would show now.
+// what the last Plan showed, under the limits of that; without one, what Plan would
+// show now.
 func Apply(ctx context.Context, o Options, p *memory.Proposal) (*Result, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -184,6 +186,7 @@ func Apply(ctx context.Context, o Options, p *memory.Proposal) (*Result, error) 
 		if head = plan.Head; !r.covers(ctx, r.head, head) {
 			return nil, errors.New("the commits that were planned for are not in this branch; plan again, and propose from that")
 		}
+		r.Limits = plan.Limits.withDefaults()
 	}
 	work, err := r.plan(ctx, head)
 	switch plan := r.journal.Planned; {
@@ -416,8 +419,7 @@ func (r *run) exists(ctx context.Context) func(string) bool {
 	return func(evidence string) bool {
 		found, looked := known[evidence]
 		if !looked {
-			hash, err := r.repo.Resolve(ctx, evidence)
-			found = err == nil && strings.HasPrefix(hash, evidence) // no branch of that name
+			found = r.repo.HasCommit(ctx, evidence)
 			known[evidence] = found
 		}
 		return found

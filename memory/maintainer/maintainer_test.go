@@ -114,8 +114,18 @@ func TestApplyCoversWhatWasPlanned(t *testing.T) {
 		t.Errorf("nothing to do: %v", err)
 	}
 
+	few := r.commits(3, "few at a time")
+	o := r.options()
+	o.Limits.Commits = 2
+	in = r.plan(o)
+	if result, err := Apply(context.Background(), r.options(), proposal(&in)); err != nil || result.To != few[1] || result.Remaining != 1 {
+		t.Errorf("a plan of two commits: %v, %+v", err, result)
+	}
+	r.run(r.options())
+
 	r.commit("planned")
 	in = r.plan(r.options())
+	late = few[2]
 	old := r.read(memory.State.Path())
 	r.write(memory.State.Path(), strings.ReplaceAll(old, late, in.To)) // as if another tool had run
 	r.commit("unplanned")

@@ -40,6 +40,7 @@ type pending struct {
 type planned struct {
 	Anchor string `json:"anchor"`
 	Head   string `json:"head"`
+	Limits Limits `json:"limits"`
 }
 
 func digest(data []byte) string {

@@ -54,7 +54,7 @@ func TestClaude(t *testing.T) {
 		}
 		return string(data)
 	}
-	system, user := Prompt(inputs(), proposal(), problems())
+	system, user := memory.Prompt(inputs(), proposal(), problems())
 	if diff := cmp.Diff(user, read("stdin")); diff != "" {
 		t.Error(diff)
 	}

@@ -2,7 +2,7 @@
 // a provider, everything that they share (the prompt, retries, time-outs, limits, the
 // key, the count of tokens) in the others.
 //
-// What leaves the machine is Prompt's text, the schema of a proposal, the name of the
+// What leaves the machine is memory.Prompt's text, the schema of a proposal, the name of the
 // model and the key, and nothing else; nothing is sent when a secret is found in it.
 package model
 
@@ -138,30 +138,31 @@ func (m *Model) Propose(ctx context.Context, in *memory.Inputs, before *memory.P
 	if err := guard(in, before, problems); err != nil {
 		return nil, err
 	}
-	system, user := Prompt(in, before, problems)
+	system, user := memory.Prompt(in, before, problems)
 	a, err := m.ask(ctx, system, user)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", m.place(), err)
+		return nil, fmt.Errorf("ask %s: %w", m.String(), err)
 	}
 	m.usage.add(m.provider.place(), a)
 	switch a.end {
 	case cut:
-		return nil, fmt.Errorf("ask %s: the answer is cut off after %d tokens; allow more, or take fewer commits at a time", m.place(), a.out)
+		return nil, fmt.Errorf("ask %s: the answer is cut off after %d tokens; allow more, or take fewer commits at a time", m.String(), a.out)
 	case refused:
 		text := oneLine(a.text)
 		if text != "" {
 			text = " (" + text + ")"
 		}
-		return nil, fmt.Errorf("ask %s: the model declines to answer%s; read what is in the commits, or use another model", m.place(), text)
+		return nil, fmt.Errorf("ask %s: the model declines to answer%s; read what is in the commits, or use another model", m.String(), text)
 	}
 	p, err := memory.ParseProposal(object(a.text))
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", m.place(), &Unusable{err})
+		return nil, fmt.Errorf("ask %s: %w", m.String(), &Unusable{err})
 	}
 	return p, nil
 }
 
-func (m *Model) place() string {
+// String names the model and where the questions go, for people.
+func (m *Model) String() string {
 	if m.usage.Model == "" {
 		return m.provider.place()
 	}

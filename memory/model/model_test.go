@@ -101,7 +101,7 @@ func TestPrompt(t *testing.T) {
 	}{
 		"first": {}, "repair": {proposal(), problems()}, "unusable": {nil, problems()},
 	} {
-		system, user := Prompt(inputs(), c.before, c.problems)
+		system, user := memory.Prompt(inputs(), c.before, c.problems)
 		text, ok := strings.CutSuffix(system, string(bytes.TrimSpace(memory.Schema()))+"\n")
 		if !ok {
 			t.Error("the schema is not at the end")
@@ -273,7 +273,7 @@ func TestPropose(t *testing.T) {
 			var before *memory.Proposal
 			var why []memory.Problem
 			address, calls := serve(t, func(w http.ResponseWriter, n int, c call) {
-				system, user := Prompt(inputs(), before, why)
+				system, user := memory.Prompt(inputs(), before, why)
 				for path, want := range wants[d.provider] {
 					switch want {
 					case "SYSTEM":
@@ -634,7 +634,7 @@ func TestByName(t *testing.T) {
 	} {
 		m, err := ByName(c.name, c.o)
 		if place, ok := strings.CutPrefix(c.want, "ok "); ok {
-			if err != nil || m.place() != place {
+			if err != nil || m.String() != place {
 				t.Errorf("%s %+v: %v, %v", c.name, c.o, m, err)
 			}
 			continue

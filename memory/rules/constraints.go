@@ -23,16 +23,16 @@ func (f fact) text() string { return f.lead + f.value + f.tail + f.suffix() }
 func (f fact) suffix() string { return " (`" + f.source + "`)" }
 
 var (
-	atLeast = regexp.MustCompile(`^(?:>=|\^|~>)?\s*v?(\d+(?:\.\d+){0,2})(?:\.0|\.x|\.\*)*\s*$`)
-	version = regexp.MustCompile(`\d+(?:\.\d+)+|\b\d+\b`)
-	minimum = regexp.MustCompile(`(?i)\b(?:newer|later|minimum|at least|requires?|needs?|up|above|msrv)\b|>=|≥|\d\+`)
-	updated = regexp.MustCompile(`\s*\(updated \d{4}-\d{2}-\d{2}\)\s*$`)
+	atLeast = expression(`^(?:>=|\^|~>)?\s*v?(\d+(?:\.\d+){0,2})(?:\.0|\.x|\.\*)*\s*$`)
+	version = expression(`\d+(?:\.\d+)+|\b\d+\b`)
+	minimum = expression(`(?i)\b(?:newer|later|minimum|at least|requires?|needs?|up|above|msrv)\b|>=|≥|\d\+`)
+	updated = expression(`\s*\(updated \d{4}-\d{2}-\d{2}\)\s*$`)
 
-	aboutGo      = regexp.MustCompile(`\bGo\b`)
-	aboutRust    = regexp.MustCompile(`(?i)\b(?:rust|msrv|rustc)\b`)
-	aboutPython  = regexp.MustCompile(`\bPython\b`)
-	aboutNode    = regexp.MustCompile(`\bNode\b`)
-	aboutLicence = regexp.MustCompile(`(?i)\blicen[sc]ed?\b`)
+	aboutGo      = expression(`\bGo\b`)
+	aboutRust    = expression(`(?i)\b(?:rust|msrv|rustc)\b`)
+	aboutPython  = expression(`\bPython\b`)
+	aboutNode    = expression(`\bNode\b`)
+	aboutLicence = expression(`(?i)\blicen[sc]ed?\b`)
 )
 
 // facts lists what the manifests say, and what they could say but do not.
@@ -40,7 +40,7 @@ func (m *manifests) facts() []fact {
 	var out []fact
 	needs := func(name, spec, source string, about *regexp.Regexp) {
 		f := fact{section: "Infrastructure", lead: "Needs " + name + " ", value: spec, source: source, about: about}
-		if v := atLeast.FindStringSubmatch(spec); v != nil && !strings.HasPrefix(spec, "~") {
+		if v := atLeast().FindStringSubmatch(spec); v != nil && !strings.HasPrefix(spec, "~") {
 			f.value, f.tail = v[1], " or newer"
 		} else if len(spec) > 60 {
 			f.value = ""
@@ -58,7 +58,7 @@ func (m *manifests) facts() []fact {
 		out = append(out, f)
 	}
 	if m.present["go.mod"] {
-		needs("Go", m.goVersion, "go.mod", aboutGo)
+		needs("Go", m.goVersion, "go.mod", aboutGo())
 		says("Key Facts", "Go module `", m.goModule, "go.mod", nil)
 	}
 	if m.present["Cargo.toml"] {
@@ -68,23 +68,23 @@ func (m *manifests) facts() []fact {
 			}
 			return text(m.cargo, "package", key)
 		}
-		needs("Rust", own("rust-version"), "Cargo.toml", aboutRust)
-		says("Key Facts", "Licence: ", own("license"), "Cargo.toml", aboutLicence)
+		needs("Rust", own("rust-version"), "Cargo.toml", aboutRust())
+		says("Key Facts", "Licence: ", own("license"), "Cargo.toml", aboutLicence())
 	}
 	if m.present["pyproject.toml"] {
-		needs("Python", text(m.pyproject, "project", "requires-python"), "pyproject.toml", aboutPython)
+		needs("Python", text(m.pyproject, "project", "requires-python"), "pyproject.toml", aboutPython())
 		says("Infrastructure", "Built with `", text(m.pyproject, "build-system", "build-backend"), "pyproject.toml", nil)
 		licence := text(m.pyproject, "project", "license")
 		if licence == "" {
 			licence = text(m.pyproject, "project", "license", "text")
 		}
-		says("Key Facts", "Licence: ", licence, "pyproject.toml", aboutLicence)
+		says("Key Facts", "Licence: ", licence, "pyproject.toml", aboutLicence())
 	}
 	if m.present["package.json"] {
-		needs("Node.js", text(m.pkg, "engines", "node"), "package.json", aboutNode)
+		needs("Node.js", text(m.pkg, "engines", "node"), "package.json", aboutNode())
 		manager, _, _ := strings.Cut(text(m.pkg, "packageManager"), "@")
 		says("Infrastructure", "Packages are installed with ", manager, "package.json", nil)
-		says("Key Facts", "Licence: ", text(m.pkg, "license"), "package.json", aboutLicence)
+		says("Key Facts", "Licence: ", text(m.pkg, "license"), "package.json", aboutLicence())
 	}
 	return out
 }
@@ -105,7 +105,7 @@ func constraints(current string, m *manifests) memory.ConstraintsProposal {
 		for _, b := range s.Blocks {
 			if b.Type == memory.Item {
 				raw := b.Text()
-				l := line{s.Name, raw, oneLine(updated.ReplaceAllString(raw, ""))}
+				l := line{s.Name, raw, oneLine(updated().ReplaceAllString(raw, ""))}
 				lines = append(lines, l)
 				count[key(l.text)]++
 			}
@@ -122,7 +122,7 @@ func constraints(current string, m *manifests) memory.ConstraintsProposal {
 	}
 	licence := false
 	for _, f := range m.facts() {
-		stated := f.about == aboutLicence && licence && f.value != ""
+		stated := f.about == aboutLicence() && licence && f.value != ""
 		for _, l := range lines {
 			ours := strings.HasPrefix(l.text, f.lead) && strings.HasSuffix(l.text, f.suffix())
 			switch {
@@ -136,11 +136,11 @@ func constraints(current string, m *manifests) memory.ConstraintsProposal {
 					edit(l, f.text())
 				}
 			case f.value == "":
-			case f.about == aboutLicence && aboutLicence.MatchString(l.text), f.about == nil && strings.Contains(l.text, f.value):
+			case f.about == aboutLicence() && aboutLicence().MatchString(l.text), f.about == nil && strings.Contains(l.text, f.value):
 				stated = true
-			case f.about != nil && f.about != aboutLicence && f.about.MatchString(l.text) && minimum.MatchString(l.text):
+			case f.about != nil && f.about != aboutLicence() && f.about.MatchString(l.text) && minimum().MatchString(l.text):
 				// A person said it in other words: the number is kept true.
-				numbers := version.FindAllString(l.text, -1)
+				numbers := version().FindAllString(l.text, -1)
 				if len(numbers) == 0 {
 					continue
 				}
@@ -153,7 +153,7 @@ func constraints(current string, m *manifests) memory.ConstraintsProposal {
 		if f.value == "" || stated {
 			continue
 		}
-		licence = licence || f.about == aboutLicence
+		licence = licence || f.about == aboutLicence()
 		p.Add = append(p.Add, memory.Added{Section: f.section, Text: f.text()})
 	}
 	return p

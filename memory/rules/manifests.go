@@ -31,11 +31,11 @@ type manifests struct {
 }
 
 var (
-	justTarget = regexp.MustCompile(`^@?([A-Za-z_][\w-]*)((?:\s+[^:=]+(?:=(?:'[^']*'|"[^"]*"|` + "`[^`]*`" + `|[^\s:]+))?)*)\s*:(?:[^=]|$)`)
-	makeTarget = regexp.MustCompile(`^([A-Za-z0-9_][\w.-]*(?:[ \t]+[\w.-]+)*)[ \t]*::?(?:[^=:]|$)`)
-	goMain     = regexp.MustCompile(`\bgo (?:build|run|install)\b[^\n]*?\s(\./cmd/[\w-]+)\b`)
-	goLine     = regexp.MustCompile(`(?m)^go[ \t]+(\d+\.\d+(?:\.\d+)?)[ \t\r]*(?://.*)?$`)
-	moduleLine = regexp.MustCompile(`(?m)^module[ \t]+"?([\w./~-]+)"?[ \t\r]*(?://.*)?$`)
+	justTarget = expression(`^@?([A-Za-z_][\w-]*)((?:\s+[^:=]+(?:=(?:'[^']*'|"[^"]*"|` + "`[^`]*`" + `|[^\s:]+))?)*)\s*:(?:[^=]|$)`)
+	makeTarget = expression(`^([A-Za-z0-9_][\w.-]*(?:[ \t]+[\w.-]+)*)[ \t]*::?(?:[^=:]|$)`)
+	goMain     = expression(`\bgo (?:build|run|install)\b[^\n]*?\s(\./cmd/[\w-]+)\b`)
+	goLine     = expression(`(?m)^go[ \t]+(\d+\.\d+(?:\.\d+)?)[ \t\r]*(?://.*)?$`)
+	moduleLine = expression(`(?m)^module[ \t]+"?([\w./~-]+)"?[ \t\r]*(?://.*)?$`)
 )
 
 var languageOf = map[string]string{
@@ -63,7 +63,7 @@ func readManifests(in *memory.Inputs) *manifests {
 		whole := !e.Cut
 		switch name := strings.ToLower(e.Path); {
 		case name == "justfile" || name == ".justfile":
-			m.just = targets(e.Text, justTarget, func(name, parameters string) bool {
+			m.just = targets(e.Text, justTarget(), func(name, parameters string) bool {
 				for _, p := range strings.Fields(parameters) {
 					if !strings.Contains(p, "=") && !strings.HasPrefix(p, "*") && !strings.HasPrefix(p, "$") {
 						return false
@@ -73,7 +73,7 @@ func readManifests(in *memory.Inputs) *manifests {
 			})
 			m.addGoMains(e.Text)
 		case name == "makefile" || name == "gnumakefile":
-			m.make = targets(e.Text, makeTarget, func(string, string) bool { return true })
+			m.make = targets(e.Text, makeTarget(), func(string, string) bool { return true })
 			m.addGoMains(e.Text)
 		case name == "package.json":
 			whole = whole && json.Unmarshal([]byte(e.Text), &m.pkg) == nil
@@ -84,10 +84,10 @@ func readManifests(in *memory.Inputs) *manifests {
 			m.cargo = readTOML(e.Text)
 			whole = whole && m.cargo != nil
 		case name == "go.mod":
-			if l := moduleLine.FindStringSubmatch(e.Text); l != nil {
+			if l := moduleLine().FindStringSubmatch(e.Text); l != nil {
 				m.goModule = l[1]
 			}
-			if l := goLine.FindStringSubmatch(e.Text); l != nil {
+			if l := goLine().FindStringSubmatch(e.Text); l != nil {
 				m.goVersion = l[1]
 			}
 		case strings.HasPrefix(name, "readme"):
@@ -130,7 +130,7 @@ func targets(text string, form *regexp.Regexp, keep func(name, parameters string
 }
 
 func (m *manifests) addGoMains(text string) {
-	for _, g := range goMain.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
+	for _, g := range goMain().FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
 		m.goMains = appendNew(m.goMains, g[1])
 	}
 }
@@ -170,11 +170,11 @@ func text(v any, keys ...string) string {
 func has(v any, keys ...string) bool { return get(v, keys...) != nil }
 
 var (
-	readmeTest = regexp.MustCompile(`^(?:(?:npm|pnpm|yarn|bun)(?: run)? test\b|(?:uv run |poetry run )?(?:python3? -m )?(?:pytest|tox|nox|unittest)\b|cargo (?:nextest run|test)\b|go test\b|(?:make|just|task|rake|bundle exec rake) (?:test|check)\b|bundle exec rspec\b|(?:\./)?gradlew? (?:test|check)\b|(?:\./)?mvnw? (?:test|verify)\b|mix test\b|dotnet test\b|swift test\b|ctest\b|zig build test\b|composer test\b)[^|&;<>]*$`)
-	readmeRun  = regexp.MustCompile(`^(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:start|dev|serve)\b|cargo run\b|go run \.|(?:make|just|task) (?:run|start|serve|dev)\b|docker[- ]compose up\b|flask run\b|(?:uv run )?python3? (?:-m )?[\w./-]+$|mix phx\.server\b|dotnet run\b|(?:\./)?gradlew? (?:run|bootRun)\b)[^|&;<>]*$`)
-	targetName = regexp.MustCompile(`^[\w-]+$`)
-	pytest     = regexp.MustCompile(`^pytest(?:[^\w-]|$)`)
-	oneCommand = regexp.MustCompile("^[^`\\s]+(?: [^`]*)?$")
+	readmeTest = expression(`^(?:(?:npm|pnpm|yarn|bun)(?: run)? test\b|(?:uv run |poetry run )?(?:python3? -m )?(?:pytest|tox|nox|unittest)\b|cargo (?:nextest run|test)\b|go test\b|(?:make|just|task|rake|bundle exec rake) (?:test|check)\b|bundle exec rspec\b|(?:\./)?gradlew? (?:test|check)\b|(?:\./)?mvnw? (?:test|verify)\b|mix test\b|dotnet test\b|swift test\b|ctest\b|zig build test\b|composer test\b)[^|&;<>]*$`)
+	readmeRun  = expression(`^(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:start|dev|serve)\b|cargo run\b|go run \.|(?:make|just|task) (?:run|start|serve|dev)\b|docker[- ]compose up\b|flask run\b|(?:uv run )?python3? (?:-m )?[\w./-]+$|mix phx\.server\b|dotnet run\b|(?:\./)?gradlew? (?:run|bootRun)\b)[^|&;<>]*$`)
+	targetName = expression(`^[\w-]+$`)
+	pytest     = expression(`^pytest(?:[^\w-]|$)`)
+	oneCommand = expression("^[^`\\s]+(?: [^`]*)?$")
 )
 
 // quick keeps what STATE.md says, but for a command whose target is gone, and
@@ -182,10 +182,10 @@ var (
 func (m *manifests) quick(current memory.Quick) memory.Quick {
 	usual := m.byLanguage()
 	if current.Run == "" || m.gone(current.Run) {
-		current.Run = cmp.Or(m.target("run", "start", "serve", "dev"), usual.Run, m.fromReadme(readmeRun))
+		current.Run = cmp.Or(m.target("run", "start", "serve", "dev"), usual.Run, m.fromReadme(readmeRun()))
 	}
 	if current.Test == "" || m.gone(current.Test) {
-		current.Test = cmp.Or(m.target("test", "tests"), usual.Test, m.target("check"), m.fromReadme(readmeTest))
+		current.Test = cmp.Or(m.target("test", "tests"), usual.Test, m.target("check"), m.fromReadme(readmeTest()))
 	}
 	current.Entry = cmp.Or(current.Entry, usual.Entry)
 	for _, text := range []*string{&current.Run, &current.Test, &current.Entry} {
@@ -222,11 +222,11 @@ func (m *manifests) fromReadme(form *regexp.Regexp) string {
 // gone tells whether a command names a target or script that its manifest does
 // not have.
 func (m *manifests) gone(command string) bool {
-	if !oneCommand.MatchString(command) {
+	if !oneCommand().MatchString(command) {
 		return false
 	}
 	w := strings.Fields(command)
-	if len(w) < 2 || !targetName.MatchString(w[1]) {
+	if len(w) < 2 || !targetName().MatchString(w[1]) {
 		return false
 	}
 	switch w[0] {
@@ -408,7 +408,7 @@ func (m *manifests) needsPytest() string {
 	found := ""
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		list, _ := groups[name].([]any)
-		if slices.ContainsFunc(list, func(v any) bool { return pytest.MatchString(text(v)) }) && (found == "" || m.isDefault(name) && !m.isDefault(found)) {
+		if slices.ContainsFunc(list, func(v any) bool { return pytest().MatchString(text(v)) }) && (found == "" || m.isDefault(name) && !m.isDefault(found)) {
 			found = name
 		}
 	}

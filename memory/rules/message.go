@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,29 +29,29 @@ type message struct {
 }
 
 var (
-	typeForm   = regexp.MustCompile(`^([A-Za-z][A-Za-z-]{1,14})(?:\(([^)]{1,60})\))?(!)?:\s+(\S.*)$`)
-	areaForm   = regexp.MustCompile(`^(?:\[[^\]]{1,30}\]:?\s*|[\w./,*{}+-]{1,40}(?:\([^)]{1,40}\))?(!)?:\s+)`)
-	numberForm = regexp.MustCompile(`#(\d{1,7})\b`)
-	trackers   = regexp.MustCompile(`\s*[(\[](?:(?:fix(?:es)?|closes?|resolves?|refs?|gh|pr|issue|bug)[ :]*)?(?:#|gh-|![ ]?)\d+(?:[, ]+#\d+)*[)\]]`)
-	breakForm  = regexp.MustCompile(`^BREAKING[ -]CHANGES?\s*:\s*`)
-	revertForm = regexp.MustCompile(`(?i)\bthis (?:partially )?reverts commit ([0-9a-f]{7,64})\b[^.]*\.?`)
-	comments   = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
-	trailer    = regexp.MustCompile(`^(?:[A-Z][A-Za-z]+(?:-[A-Za-z]+)+|Cc|CC|Link|Bug|Issue|Ticket|Task|Acked|Refs?|Test|Tests|Tested|Reviewers|Differential Revision|Change-Id|changelog|Changelog|Release notes?|Assisted-by):\s`)
-	reference  = regexp.MustCompile(`(?i)^(?:[-*]\s+)?(?:(?:also|this|and|partially|part of|towards?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|refs?|references?|related(?: to)?|follow[- ]?up (?:to|of|on)|after|reported(?:-by| in)?|addresses|supersedes|replaces|cherry[- ]picked from|original|issue|pull request|pr|bug|diff|in|of|on|to)\b[: ]*)+(?:(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+|[0-9a-f]{7,40}\b)(?:[ ,;]*(?:and|closes?|fix(?:es)?|resolves?)?\s*(?:(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+))*\s*(?:\(.*\))?[ .]*$`)
-	bareLinks  = regexp.MustCompile(`^(?:[-*]\s+)?(?:(?:#\d+|https?://\S+|\[[^\]]*\]:\s*\S+)[ ,.;]*)+$`)
-	atxHeading = regexp.MustCompile(`^#{1,6}\s+(.*?)[\s#]*$`)
-	boldTitle  = regexp.MustCompile(`^\*\*([^*]{1,40}?):?\*\*:?$`)
-	label      = regexp.MustCompile(`^(?i)(summary|description|motivation|why|what|how|background|context|problem|solution|changes|test plan|testing|tests?|test procedure|verification|impact|details|overview|fix|root cause|cause|symptoms?|result|before|after|release notes?|checklist|how verified)\s*:\s*`)
-	dropped    = regexp.MustCompile(`(?i)^(?:.*\btest|check ?list|how (?:was|it was|verified|to)|verif|screenshot|ecosystem|todo|to do|review|related|reference|link|appendix|credits|alternatives|future|follow[- ]?up|ai\b|.*\bdisclosure|pr check|before submitting|type of change|open questions|notes? (?:to|for) reviewer)`)
-	bullet     = regexp.MustCompile(`^ {0,3}([-*+•]|\d{1,2}[.)])\s+(.*)$`)
-	linkForm   = regexp.MustCompile(`!?\[([^\]]*)\]\([^)\s]*\)`)
-	linkRef    = regexp.MustCompile(`\[([^\]]+)\]\[[^\]]*\]`)
-	bold       = regexp.MustCompile(`(^|[\s(])\*\*(\S[^*\x60]*?)\*\*`)
-	role       = regexp.MustCompile(":[a-z:]+:`([^`]*)`")
-	chatter    = regexp.MustCompile(`(?i)^(?:\(|(?:we|one|you) (?:could|might|should|may)\b|ideally|eventually|hopefully|in the future|the (?:code|logic) (?:has|is|was)\b|thank|hi\b|hello|sorry|note to|prepared with|generated (?:with|by)|written (?:with|by)|assisted|this is (?:step|part|a follow|the (?:first|second|third|next)|an? (?:alternative|independent|pre-?requisite|rebase|small|minimal|foundation))|stacked on|depends on|based on (?:top|#)|follow[- ]?up|split (?:out )?(?:from|of)|see\b|ref\b|same as|as (?:discussed|mentioned|suggested|requested|described)|part of|also[, ]|for example|e\.g\.|example|more (?:info|details)|related|no functional|supersedes|replaces #|alternative to|todo|cc @|ptal|let me know|open to|the following|one such|in https?:|diff:|here's|here is|below|in (?:the|this) (?:example|case))|://|^happy to|^please|\bI(?:['’](?:m|ve|d|ll))?\b|\brefactor(?:ed|ing|s)?\b|(?:the following|as follows|for example|for instance|like this|such as|following)[:.]?$|\?$`)
-	prompt     = regexp.MustCompile(`^(?:[\w.@:~/\[\] -]{0,40}[$❯]|[>%#]) \S`)
-	dangling   = regexp.MustCompile(`(?i)\b(?:by|in|or|as|with|to|of|the|an?|and|like|via|is|are|from|for|at|on|that|e\.g|when)\W*$`)
-	fragment   = regexp.MustCompile(`^(?:can|will|is|are|was|has|or|and|but|which|that|to|then|with|for|in|of)\b`)
+	typeForm   = expression(`^([A-Za-z][A-Za-z-]{1,14})(?:\(([^)]{1,60})\))?(!)?:\s+(\S.*)$`)
+	areaForm   = expression(`^(?:\[[^\]]{1,30}\]:?\s*|[\w./,*{}+-]{1,40}(?:\([^)]{1,40}\))?(!)?:\s+)`)
+	numberForm = expression(`#(\d{1,7})\b`)
+	trackers   = expression(`\s*[(\[](?:(?:fix(?:es)?|closes?|resolves?|refs?|gh|pr|issue|bug)[ :]*)?(?:#|gh-|![ ]?)\d+(?:[, ]+#\d+)*[)\]]`)
+	breakForm  = expression(`^BREAKING[ -]CHANGES?\s*:\s*`)
+	revertForm = expression(`(?i)\bthis (?:partially )?reverts commit ([0-9a-f]{7,64})\b[^.]*\.?`)
+	comments   = expression(`(?s)<!--.*?(?:-->|$)`)
+	trailer    = expression(`^(?:[A-Z][A-Za-z]+(?:-[A-Za-z]+)+|Cc|CC|Link|Bug|Issue|Ticket|Task|Acked|Refs?|Test|Tests|Tested|Reviewers|Differential Revision|Change-Id|changelog|Changelog|Release notes?|Assisted-by):\s`)
+	reference  = expression(`(?i)^(?:[-*]\s+)?(?:(?:also|this|and|partially|part of|towards?|fix(?:es|ed)?|close[sd]?|resolve[sd]?|see|refs?|references?|related(?: to)?|follow[- ]?up (?:to|of|on)|after|reported(?:-by| in)?|addresses|supersedes|replaces|cherry[- ]picked from|original|issue|pull request|pr|bug|diff|in|of|on|to)\b[: ]*)+(?:(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+|[0-9a-f]{7,40}\b)(?:[ ,;]*(?:and|closes?|fix(?:es)?|resolves?)?\s*(?:(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+))*\s*(?:\(.*\))?[ .]*$`)
+	bareLinks  = expression(`^(?:[-*]\s+)?(?:(?:#\d+|https?://\S+|\[[^\]]*\]:\s*\S+)[ ,.;]*)+$`)
+	atxHeading = expression(`^#{1,6}\s+(.*?)[\s#]*$`)
+	boldTitle  = expression(`^\*\*([^*]{1,40}?):?\*\*:?$`)
+	label      = expression(`^(?i)(summary|description|motivation|why|what|how|background|context|problem|solution|changes|test plan|testing|tests?|test procedure|verification|impact|details|overview|fix|root cause|cause|symptoms?|result|before|after|release notes?|checklist|how verified)\s*:\s*`)
+	dropped    = expression(`(?i)^(?:.*\btest|check ?list|how (?:was|it was|verified|to)|verif|screenshot|ecosystem|todo|to do|review|related|reference|link|appendix|credits|alternatives|future|follow[- ]?up|ai\b|.*\bdisclosure|pr check|before submitting|type of change|open questions|notes? (?:to|for) reviewer)`)
+	bullet     = expression(`^ {0,3}([-*+•]|\d{1,2}[.)])\s+(.*)$`)
+	linkForm   = expression(`!?\[([^\]]*)\]\([^)\s]*\)`)
+	linkRef    = expression(`\[([^\]]+)\]\[[^\]]*\]`)
+	bold       = expression(`(^|[\s(])\*\*(\S[^*\x60]*?)\*\*`)
+	role       = expression(":[a-z:]+:`([^`]*)`")
+	chatter    = expression(`(?i)^(?:\(|(?:we|one|you) (?:could|might|should|may)\b|ideally|eventually|hopefully|in the future|the (?:code|logic) (?:has|is|was)\b|thank|hi\b|hello|sorry|note to|prepared with|generated (?:with|by)|written (?:with|by)|assisted|this is (?:step|part|a follow|the (?:first|second|third|next)|an? (?:alternative|independent|pre-?requisite|rebase|small|minimal|foundation))|stacked on|depends on|based on (?:top|#)|follow[- ]?up|split (?:out )?(?:from|of)|see\b|ref\b|same as|as (?:discussed|mentioned|suggested|requested|described)|part of|also[, ]|for example|e\.g\.|example|more (?:info|details)|related|no functional|supersedes|replaces #|alternative to|todo|cc @|ptal|let me know|open to|the following|one such|in https?:|diff:|here's|here is|below|in (?:the|this) (?:example|case))|://|^happy to|^please|\bI(?:['’](?:m|ve|d|ll))?\b|\brefactor(?:ed|ing|s)?\b|(?:the following|as follows|for example|for instance|like this|such as|following)[:.]?$|\?$`)
+	prompt     = expression(`^(?:[\w.@:~/\[\] -]{0,40}[$❯]|[>%#]) \S`)
+	dangling   = expression(`(?i)\b(?:by|in|or|as|with|to|of|the|an?|and|like|via|is|are|from|for|at|on|that|e\.g|when)\W*$`)
+	fragment   = expression(`^(?:can|will|is|are|was|has|or|and|but|which|that|to|then|with|for|in|of)\b`)
 	gitmoji    = map[rune]string{
 		'✨': "feat", '🐛': "fix", '🚑': "fix", '📝': "docs", '⬆': "deps", '⬇': "deps", '📌': "deps", '➕': "deps", '➖': "deps", '♻': "refactor",
 		'🎨': "style", '✅': "test", '🧪': "test", '👷': "ci", '💚': "ci", '🔖': "release", '🌐': "docs", '👥': "docs", '🍱': "docs", '✏': "docs",
@@ -63,17 +62,17 @@ var (
 // readMessage cuts a message into parts. It takes any bytes.
 func readMessage(c memory.Commit) message {
 	var m message
-	subject := oneLine(comments.ReplaceAllString(c.Subject[:min(len(c.Subject), maxSubject)], ""))
-	for _, n := range numberForm.FindAllStringSubmatch(subject, -1) {
+	subject := oneLine(comments().ReplaceAllString(c.Subject[:min(len(c.Subject), maxSubject)], ""))
+	for _, n := range numberForm().FindAllStringSubmatch(subject, -1) {
 		m.numbers = append(m.numbers, n[1])
 	}
-	subject = strings.TrimSpace(trackers.ReplaceAllString(subject, ""))
+	subject = strings.TrimSpace(trackers().ReplaceAllString(subject, ""))
 	if r, size := utf8.DecodeRuneInString(subject); unicode.Is(unicode.So, r) {
 		m.kind = gitmoji[r]
 		m.bang = r == '💥'
 		subject = strings.TrimLeft(subject[size:], "\ufe0f\u200d ")
 	}
-	if t := typeForm.FindStringSubmatch(subject); t != nil && types[strings.ToLower(t[1])] {
+	if t := typeForm().FindStringSubmatch(subject); t != nil && types[strings.ToLower(t[1])] {
 		m.kind, m.bang = strings.ToLower(t[1]), m.bang || t[3] != ""
 		if subject = t[4]; t[2] != "" && m.kind != "chore" {
 			subject = t[2] + ": " + subject
@@ -81,7 +80,7 @@ func readMessage(c memory.Commit) message {
 	}
 	m.words = subject
 	for range 3 { // "net: ring: fix"
-		area := areaForm.FindStringSubmatch(m.words)
+		area := areaForm().FindStringSubmatch(m.words)
 		if area == nil {
 			break
 		}
@@ -97,13 +96,13 @@ func readMessage(c memory.Commit) message {
 
 	body := c.Body[:min(len(c.Body), maxBody)]
 	body = strings.ReplaceAll(strings.ToValidUTF8(body, "\uFFFD"), "\r\n", "\n")
-	body = comments.ReplaceAllString(body, "")
-	if r := revertForm.FindStringSubmatch(body); r != nil {
+	body = comments().ReplaceAllString(body, "")
+	if r := revertForm().FindStringSubmatch(body); r != nil {
 		m.reverts = strings.ToLower(r[1])
-		body = revertForm.ReplaceAllString(body, "")
+		body = revertForm().ReplaceAllString(body, "")
 	}
 	for _, p := range paragraphs(body, &m) {
-		if note := breakForm.FindString(p.text); note != "" {
+		if note := breakForm().FindString(p.text); note != "" {
 			m.breaking, m.bang = plainText(p.text[len(note):]), true
 			continue
 		}
@@ -180,7 +179,7 @@ func paragraphs(body string, m *message) []paragraph {
 		}
 		wasBlank := blank
 		blank = text == ""
-		for _, n := range numberForm.FindAllStringSubmatch(text, 8) {
+		for _, n := range numberForm().FindAllStringSubmatch(text, 8) {
 			m.numbers = append(m.numbers, n[1])
 		}
 		switch {
@@ -190,7 +189,7 @@ func paragraphs(body string, m *message) []paragraph {
 			continue
 		case strings.Trim(text, "-=_* ") == "":
 			if len(now) == 1 && len(now[0]) <= 40 && strings.Trim(text, "-=") == "" { // an underlined heading
-				skip = dropped.MatchString(now[0])
+				skip = dropped().MatchString(now[0])
 				now = nil
 			}
 			end("rule")
@@ -198,24 +197,24 @@ func paragraphs(body string, m *message) []paragraph {
 		case strings.HasPrefix(text, "|"), strings.HasPrefix(text, ">"), strings.HasPrefix(text, "!["), strings.HasPrefix(text, "<"):
 			end("other")
 			continue
-		case trailer.MatchString(text), reference.MatchString(text), bareLinks.MatchString(text), strings.HasPrefix(text, "(cherry picked"):
+		case trailer().MatchString(text), reference().MatchString(text), bareLinks().MatchString(text), strings.HasPrefix(text, "(cherry picked"):
 			m.refers = m.refers || strings.Contains(text, "#") || strings.Contains(text, "://")
 			end("trailer")
 			continue
 		}
 		heading := ""
-		if h := atxHeading.FindStringSubmatch(text); h != nil {
+		if h := atxHeading().FindStringSubmatch(text); h != nil {
 			heading = h[1]
-		} else if h := boldTitle.FindStringSubmatch(text); h != nil {
+		} else if h := boldTitle().FindStringSubmatch(text); h != nil {
 			heading = h[1]
 		}
 		if heading != "" {
 			end("heading")
-			skip = dropped.MatchString(heading)
+			skip = dropped().MatchString(heading)
 			continue
 		}
-		if l := label.FindString(text); l != "" && len(now) == 0 {
-			skip = dropped.MatchString(l)
+		if l := label().FindString(text); l != "" && len(now) == 0 {
+			skip = dropped().MatchString(l)
 			if text = text[len(l):]; text == "" {
 				continue
 			}
@@ -223,18 +222,18 @@ func paragraphs(body string, m *message) []paragraph {
 		if skip {
 			continue
 		}
-		if b := bullet.FindStringSubmatch(line); b != nil {
+		if b := bullet().FindStringSubmatch(line); b != nil {
 			end("bullet")
 			if !strings.HasPrefix(b[2], "[ ]") && !strings.HasPrefix(strings.ToLower(b[2]), "[x]") {
 				now, star = append(now, b[2]), b[1] == "*" && wasBlank
 			}
 			continue
 		}
-		if prompt.MatchString(text) {
+		if prompt().MatchString(text) {
 			skipCode()
 			output = true
 		}
-		if wasBlank && strings.HasPrefix(line, "  ") && len(out) > 0 && strings.HasSuffix(out[len(out)-1].text, ":") && !bullet.MatchString(line) {
+		if wasBlank && strings.HasPrefix(line, "  ") && len(out) > 0 && strings.HasSuffix(out[len(out)-1].text, ":") && !bullet().MatchString(line) {
 			skipCode()
 			output = true
 		}
@@ -264,7 +263,7 @@ func sentences(p string) []string {
 	add := func(end int) {
 		s := strings.TrimSpace(p[start:end])
 		start = end
-		if n := utf8.RuneCountInString(s); n < 8 || n > maxSentence || !strings.Contains(s, " ") || chatter.MatchString(s) || fragment.MatchString(s) || dangling.MatchString(s) || strings.Count(s, "(") != strings.Count(s, ")") {
+		if n := utf8.RuneCountInString(s); n < 8 || n > maxSentence || !strings.Contains(s, " ") || chatter().MatchString(s) || fragment().MatchString(s) || dangling().MatchString(s) || strings.Count(s, "(") != strings.Count(s, ")") {
 			return
 		}
 		if rest, ok := strings.CutSuffix(s, ":"); ok {
@@ -313,12 +312,12 @@ func abbreviation(s string) bool {
 
 // plainText takes links and emphasis out of Markdown and reStructuredText.
 func plainText(s string) string {
-	s = linkForm.ReplaceAllString(s, "$1")
-	s = linkRef.ReplaceAllString(s, "$1")
-	s = role.ReplaceAllString(s, "`$1`")
+	s = linkForm().ReplaceAllString(s, "$1")
+	s = linkRef().ReplaceAllString(s, "$1")
+	s = role().ReplaceAllString(s, "`$1`")
 	s = strings.ReplaceAll(s, "``", "`")
-	s = bold.ReplaceAllString(s, "$1$2")
-	s = trackers.ReplaceAllString(s, "")
+	s = bold().ReplaceAllString(s, "$1$2")
+	s = trackers().ReplaceAllString(s, "")
 	return oneLine(s)
 }
 

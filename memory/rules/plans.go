@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/chinvex/chinvex/memory"
@@ -27,18 +26,18 @@ type plans struct {
 }
 
 var (
-	boxForm     = regexp.MustCompile(`^(?:[-*+]|\d{1,3}[.)])\s+\[([ xX])\]\s+(\S.*)$`)
-	bareBox     = regexp.MustCompile(`^\[([ xX])\]\s+(\S.*)$`)
-	blockedForm = regexp.MustCompile(`(?i)(?:\bblocked (?:by|on|until|because)\b|\bis blocked\b|^blocke(?:d|r)\b\s*[:—–-]|[(\[]blocked\b)`)
-	notBlocked  = regexp.MustCompile(`(?i)\b(?:not|un|never|no longer|until) ?blocked\b`)
+	boxForm     = expression(`^(?:[-*+]|\d{1,3}[.)])\s+\[([ xX])\]\s+(\S.*)$`)
+	bareBox     = expression(`^\[([ xX])\]\s+(\S.*)$`)
+	blockedForm = expression(`(?i)(?:\bblocked (?:by|on|until|because)\b|\bis blocked\b|^blocke(?:d|r)\b\s*[:—–-]|[(\[]blocked\b)`)
+	notBlocked  = expression(`(?i)\b(?:not|un|never|no longer|until) ?blocked\b`)
 )
 
 // checkbox reads "- [ ] text" or, without its bullet, "[ ] text"; state is ' ' or
 // 'x'.
 func checkbox(line string) (state byte, text string, ok bool) {
-	m := boxForm.FindStringSubmatch(line)
+	m := boxForm().FindStringSubmatch(line)
 	if m == nil {
-		m = bareBox.FindStringSubmatch(line)
+		m = bareBox().FindStringSubmatch(line)
 	}
 	if m == nil {
 		return 0, "", false
@@ -71,7 +70,7 @@ func readPlans(in *memory.Inputs) plans {
 				fence = text[:3]
 				continue
 			}
-			if h := atxHeading.FindStringSubmatch(text); h != nil && p.title == "" {
+			if h := atxHeading().FindStringSubmatch(text); h != nil && p.title == "" {
 				p.title = shorten(plainText(h[1]), 80)
 				continue
 			}
@@ -84,7 +83,7 @@ func readPlans(in *memory.Inputs) plans {
 				if !isBox {
 					said = shorten(plainText(strings.TrimLeft(text, "-*+ ")), longest)
 				}
-				if blockedForm.MatchString(said) && !saysNothing(said) && !notBlocked.MatchString(said) {
+				if blockedForm().MatchString(said) && !saysNothing(said) && !notBlocked().MatchString(said) {
 					out.blocked = appendNew(out.blocked, stateLine(fmt.Sprintf("%s (%s)", said, quoted(t.Path))))
 				}
 			}

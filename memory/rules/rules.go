@@ -152,7 +152,7 @@ func blockers(in *memory.Inputs, p plans, current []string) []string {
 			all = appendNew(all, b)
 		}
 	}
-	if len(all) == 0 && len(in.Commits) > 0 && unfinishedForm.MatchString(in.Commits[0].Subject) {
+	if len(all) == 0 && len(in.Commits) > 0 && unfinishedForm().MatchString(in.Commits[0].Subject) {
 		all = append(all, memory.NeedsTriage)
 	}
 	if all == nil {

@@ -20,7 +20,7 @@ import (
 // bytes. The error wraps index.ErrNoIndex when there is neither an index nor any memory,
 // and says which repositories there are when name is none of them.
 func (d *Door) Brief(ctx context.Context, name string, budget int) (*memory.Brief, error) {
-	r, err := d.repository(name)
+	r, err := d.Repository(name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (d *Door) Brief(ctx context.Context, name string, budget int) (*memory.Brie
 // SameCommit tells whether the last session in the repository ended at the commit that is
 // checked out now.
 func (d *Door) SameCommit(name string) bool {
-	r, err := d.repository(name)
+	r, err := d.Repository(name)
 	if err != nil {
 		return false
 	}
@@ -74,8 +74,9 @@ func Behind(m *index.Manifest, r project.Repository) string {
 	return fmt.Sprintf("%s is not indexed yet; `chinvex ingest` does it", r.Name)
 }
 
-// repository finds the repository that a person means by its name or its folder.
-func (d *Door) repository(name string) (project.Repository, error) {
+// Repository finds the repository that a person means by its name or its folder; for ""
+// that which Dir lies in, else the first.
+func (d *Door) Repository(name string) (project.Repository, error) {
 	if len(d.Repos) == 0 {
 		return project.Repository{}, fmt.Errorf("%w: context %s holds no repository; `chinvex ingest --repo DIR` adds one", project.ErrNoContext, d.Context.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,12 +42,21 @@ func New(p door.Place) *server.MCPServer {
 		s.AddTool(t.describe(), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			text, err := t.call(ctx, p, r)
 			if err != nil {
-				return mcp.NewToolResultError(claude.Harmless(door.Clean(err.Error()))), nil
+				return mcp.NewToolResultError(claude.Harmless(clean(err.Error()))), nil
 			}
 			return mcp.NewToolResultText(claude.Harmless(text)), nil
 		})
 	}
 	return s
+}
+
+// clean makes the lines of a text printable.
+func clean(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = door.Clean(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Serve answers until in ends or ctx does. Faults of the protocol go to logs.

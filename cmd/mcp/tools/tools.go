@@ -16,20 +16,19 @@ import (
 // tool is one row of the table.
 type tool struct {
 	name, description string
-	always            bool // the client keeps it in sight instead of listing its name only
 	parameters        []mcp.ToolOption
-	// answer gets an engine of its own.
-	answer func(context.Context, *call) (string, error)
-	// plain answers without an engine.
-	plain func(context.Context, *door.Door) (string, error)
+	plain             bool           // needs no index
+	writes            bool           // changes files
+	meta              map[string]any // for Claude Code
+	answer            func(context.Context, *call) (string, error)
 }
 
 // call is one call of a tool.
 type call struct {
 	mcp.CallToolRequest
 	*door.Door
-	engine *search.Engine
-	budget int // tokens of four bytes
+	engine *search.Engine // of its own; nil for a plain tool
+	budget int            // tokens of four bytes
 }
 
 // Budgets in tokens of four bytes: a client puts results beyond 50,000 characters
@@ -39,6 +38,9 @@ const (
 	leastBudget   = 200
 	mostBudget    = 12000
 )
+
+// inSight has the client show a tool whole instead of listing its name only.
+var inSight = map[string]any{"anthropic/alwaysLoad": true}
 
 var budgetParameter = mcp.WithInteger("budget", mcp.Description("Most tokens in the answer"), mcp.DefaultNumber(defaultBudget), mcp.Min(leastBudget), mcp.Max(mostBudget))
 
@@ -50,7 +52,7 @@ var table = []tool{
 	{
 		name:        "search",
 		description: "Find code by meaning or by name in the whole repository: a question (\"where are redirects followed\"), a concept, a half-remembered identifier. Returns ranked pieces of code with file and lines, definitions before uses. For every occurrence of an exact string use grep.",
-		always:      true,
+		meta:        inSight,
 		parameters: []mcp.ToolOption{
 			mcp.WithString("query", mcp.Required(), mcp.Description("Words, a question, or a symbol's name")),
 			limitParameter("results", 10),
@@ -63,7 +65,7 @@ var table = []tool{
 	{
 		name:        "context",
 		description: "Collect what to read before a change, in one call: the code that matches a task, the files that change together with it in git history, its tests, and the files of earlier commits about the same. Better than several searches at the start of a task.",
-		always:      true,
+		meta:        inSight,
 		parameters: []mcp.ToolOption{
 			mcp.WithString("query", mcp.Required(), mcp.Description("The task, in a sentence")),
 			budgetParameter,
@@ -103,12 +105,37 @@ var table = []tool{
 	{
 		name:        "brief",
 		description: "Show where the project stands: its objective and active work, rules and hazards, recent decisions, and what was committed since the last session. A session that begins without that knowledge starts here.",
-		plain:       briefTool,
+		plain:       true,
+		answer:      briefTool,
 	},
 	{
 		name:        "status",
 		description: "Show what is indexed, how fresh it is and what was left out. For when an answer looks outdated or a file is missing from one.",
-		plain:       statusTool,
+		plain:       true,
+		answer:      statusTool,
+	},
+	{
+		name:        "memory_plan",
+		description: "First step of updating the project's memory files (STATE, CONSTRAINTS, DECISIONS in docs/memory): returns the commits since the last update, what they changed, the files as they are, and what a proposal must look like. Use it when asked to update the memory, or when a piece of work is done and committed.",
+		plain:       true,
+		writes:      true, // into the git directory, what was planned
+		meta:        map[string]any{"anthropic/maxResultSizeChars": mostPlan},
+		parameters: []mcp.ToolOption{
+			mcp.WithInteger("commits", mcp.Description("Most commits to read, the oldest first; a later plan goes on from there"), mcp.DefaultNumber(planCommits), mcp.Min(1), mcp.Max(planCommits)),
+			repositoryParameter,
+		},
+		answer: planTool,
+	},
+	{
+		name:        "memory_apply",
+		description: "Second step: checks the proposal made from memory_plan against the contracts of the memory files and writes all three, or says every reason why not and writes none. Returns the difference; commits nothing.",
+		plain:       true,
+		writes:      true,
+		parameters: []mcp.ToolOption{
+			mcp.WithObject("proposal", mcp.Required(), mcp.Description("The JSON object that memory_plan asks for")),
+			repositoryParameter,
+		},
+		answer: applyTool,
 	},
 }
 
@@ -116,14 +143,14 @@ var table = []tool{
 func (t tool) describe() mcp.Tool {
 	options := append([]mcp.ToolOption{
 		mcp.WithDescription(t.description),
-		mcp.WithReadOnlyHintAnnotation(true),
+		mcp.WithReadOnlyHintAnnotation(!t.writes),
 		mcp.WithIdempotentHintAnnotation(true),
-		mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithDestructiveHintAnnotation(false), // no contract allows a loss, and git has the rest
 		mcp.WithOpenWorldHintAnnotation(false),
 	}, t.parameters...)
 	described := mcp.NewTool(t.name, options...)
-	if t.always {
-		described.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/alwaysLoad": true})
+	if t.meta != nil {
+		described.Meta = mcp.NewMetaFromMap(t.meta)
 	}
 	return described
 }
@@ -133,16 +160,16 @@ func (t tool) call(ctx context.Context, p door.Place, r mcp.CallToolRequest) (st
 	if err != nil {
 		return "", err
 	}
-	if t.plain != nil {
-		return t.plain(ctx, d)
+	budget := min(max(r.GetInt("budget", defaultBudget), leastBudget), mostBudget)
+	if t.plain {
+		return t.answer(ctx, &call{r, d, nil, budget})
 	}
 	e, err := d.Open()
 	if err != nil {
 		return "", err
 	}
 	defer e.Close()
-	budget := r.GetInt("budget", defaultBudget)
-	return t.answer(ctx, &call{r, d, e, min(max(budget, leastBudget), mostBudget)})
+	return t.answer(ctx, &call{r, d, e, budget})
 }
 
 // text returns a required argument.
@@ -184,11 +211,7 @@ func (c *call) piece(r search.Result, query, head string) piece {
 	for _, l := range door.Excerpt(r, query, 4) {
 		short = append(short, fmt.Sprintf("%d: %s", l.Number, door.Clean(l.Text)))
 	}
-	var whole []string
-	for l := range strings.SplitSeq(r.Text, "\n") {
-		whole = append(whole, door.Clean(l))
-	}
-	return piece{head: head, whole: strings.Join(whole, "\n"), short: strings.Join(short, "\n")}
+	return piece{head: head, whole: clean(r.Text), short: strings.Join(short, "\n")}
 }
 
 func searchTool(ctx context.Context, c *call) (string, error) {
@@ -334,16 +357,16 @@ func symbolsTool(_ context.Context, c *call) (string, error) {
 	return p.write(pieces, ""), nil
 }
 
-func briefTool(ctx context.Context, d *door.Door) (string, error) {
-	b, err := d.Brief(ctx, "", memory.DefaultBudget)
+func briefTool(ctx context.Context, c *call) (string, error) {
+	b, err := c.Brief(ctx, "", memory.DefaultBudget)
 	if err != nil {
 		return "", err
 	}
 	return b.Text(), nil
 }
 
-func statusTool(_ context.Context, d *door.Door) (string, error) {
-	s, err := door.NewStatus(d, nil)
+func statusTool(_ context.Context, c *call) (string, error) {
+	s, err := door.NewStatus(c.Door, nil)
 	if err != nil {
 		return "", err
 	}

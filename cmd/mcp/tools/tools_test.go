@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
+	"github.com/chinvex/chinvex/memory"
 	"github.com/chinvex/chinvex/project"
 	"github.com/chinvex/chinvex/search/ingest"
 )
@@ -186,7 +187,8 @@ func TestClient(t *testing.T) {
 		if want := tool.Name == "search" || tool.Name == "context"; always != want {
 			t.Errorf("%s: always loaded %v", tool.Name, always)
 		}
-		if a := tool.Annotations; a == nil || !a.ReadOnlyHint || !a.IdempotentHint {
+		writes := strings.HasPrefix(tool.Name, "memory_")
+		if a := tool.Annotations; a == nil || a.ReadOnlyHint == writes || !a.IdempotentHint {
 			t.Errorf("%s: annotations %+v", tool.Name, a)
 		}
 	}
@@ -365,4 +367,78 @@ func FuzzForward(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMemory updates the memory of a repository as an agent does: a plan, a proposal
+// that is refused, and one that is taken.
+func TestMemory(t *testing.T) {
+	repo, home := shop(t)
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	git("add", "-A")
+	git("commit", "-q", "-m", "Add up prices in cents\n\nFloats lost some.")
+	head := git("rev-parse", "HEAD")
+	index(t, home, repo)
+	s := connect(t, home, repo)
+
+	plan, wrong := ask(t, s, "memory_plan", nil)
+	for _, want := range []string{"give it to memory_apply", `"required"`, head, "Add up prices in cents", "Floats lost some."} {
+		if wrong || !strings.Contains(plan, want) {
+			t.Errorf("the plan lacks %q:\n%s", want, plan)
+		}
+	}
+	if len(plan) > mostPlan {
+		t.Errorf("the plan has %d bytes", len(plan))
+	}
+	proposal := func(evidence string) *memory.Proposal {
+		return &memory.Proposal{
+			State: memory.StateProposal{Objective: memory.Unknown, Active: []string{"Prices in cents"}, Blockers: []string{}, Next: []memory.Action{},
+				Quick: memory.Quick{Test: "go test ./..."}, OutOfScope: []string{}},
+			Constraints: memory.ConstraintsProposal{Add: []memory.Added{}, Edit: []memory.Edited{}, Supersede: []memory.Superseded{}},
+			Decisions: []memory.Decision{{Date: time.Now().Format(time.DateOnly), Title: "Prices are integers", Kind: "decision", Why: "Floats lost cents.",
+				Impact: "Callers pass cents.", Evidence: []string{evidence}}},
+			Recent: []string{},
+		}
+	}
+	for _, c := range []struct {
+		proposal any
+		want     string
+	}{
+		{nil, "proposal is missing"},
+		{"{", "the proposal"},
+		{map[string]any{"state": 1}, "the proposal"},
+		{proposal(strings.Repeat("0", 40)), "\n- docs/memory/DECISIONS.md: "},
+	} {
+		if text, wrong := ask(t, s, "memory_apply", map[string]any{"proposal": c.proposal}); !wrong || !strings.Contains(text, c.want) {
+			t.Errorf("proposal %v: error %v, %q is not in\n%s", c.proposal, wrong, c.want, text)
+		}
+		if _, err := os.Stat(filepath.Join(repo, "docs")); !os.IsNotExist(err) {
+			t.Fatalf("something was written: %v", err)
+		}
+	}
+	text, wrong := ask(t, s, "memory_apply", map[string]any{"proposal": proposal(head)})
+	for _, want := range []string{"Written: docs/memory/CONSTRAINTS.md, docs/memory/DECISIONS.md, docs/memory/STATE.md. Nothing was committed.", "\n+- Prices in cents\n", "\n+### "} {
+		if wrong || !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	for tool, args := range map[string]map[string]any{"memory_plan": nil, "memory_apply": {"proposal": proposal(head)}} {
+		if text, wrong := ask(t, s, tool, args); wrong || text != "Nothing to do: the memory files of shop cover every commit." {
+			t.Errorf("%s: %v %s", tool, wrong, text)
+		}
+	}
+	if text, _ := ask(t, s, "brief", nil); !strings.Contains(text, "Prices in cents") {
+		t.Errorf("the brief:\n%s", text)
+	}
+	if text, wrong := ask(t, s, "memory_plan", map[string]any{"repository": "mart"}); !wrong || !strings.Contains(text, "no repository mart") {
+		t.Errorf("another repository: %v %s", wrong, text)
+	}
 }
