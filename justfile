@@ -44,3 +44,7 @@ fuzz time="20s":
 # Measure ingest and search on checkouts: just bench ~/src/flask ~/src/ruff
 bench +dirs:
     go run ./bench {{dirs}}
+
+# The grammars' C programs under the address sanitizer.
+sanitize:
+    ASAN_OPTIONS=detect_leaks=0 go test -asan ./parse/source

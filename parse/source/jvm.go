@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/smacker/go-tree-sitter/java"
-	"github.com/smacker/go-tree-sitter/kotlin"
 	"github.com/smacker/go-tree-sitter/scala"
 )
 
@@ -92,7 +91,7 @@ func javaGrammar() *grammar {
 
 func kotlinGrammar() *grammar {
 	return &grammar{
-		language: kotlin.GetLanguage,
+		language: boundedKotlin,
 		define: map[string]definition{
 			"class_declaration": {find: func(x *extraction, i int32) found {
 				name := x.first(i, "type_identifier", "simple_identifier")

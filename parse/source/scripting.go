@@ -5,16 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/smacker/go-tree-sitter/bash"
 	"github.com/smacker/go-tree-sitter/elixir"
 	"github.com/smacker/go-tree-sitter/lua"
 	"github.com/smacker/go-tree-sitter/php"
-	"github.com/smacker/go-tree-sitter/ruby"
 )
 
 func rubyGrammar() *grammar {
 	return &grammar{
-		language: ruby.GetLanguage,
+		language: boundedRuby,
 		define: map[string]definition{
 			"method":           {kind: Method},
 			"singleton_method": {kind: Method},
@@ -152,7 +150,7 @@ func phpRequire(x *extraction, i int32) bool {
 
 func shellGrammar() *grammar {
 	return &grammar{
-		language: bash.GetLanguage,
+		language: boundedBash,
 		define: map[string]definition{
 			"function_definition": {kind: Function},
 			"variable_assignment": {find: func(x *extraction, i int32) found {

@@ -1,13 +1,11 @@
 package source
 
-import "github.com/smacker/go-tree-sitter/swift"
-
 func swiftGrammar() *grammar {
 	text := func(name string) definition {
 		return definition{find: func(*extraction, int32) found { return found{name: -1, text: name, kind: Method} }}
 	}
 	return &grammar{
-		language: swift.GetLanguage,
+		language: boundedSwift,
 		define: map[string]definition{
 			"class_declaration": {find: func(x *extraction, i int32) found {
 				name := x.child(i, "name")
