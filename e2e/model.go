@@ -20,6 +20,7 @@ import (
 type Script struct {
 	Turns     []Turn // of the main conversation, also when a second process resumes it
 	Subagents []Subagent
+	Side      func(*Request) string // answers what brings no tools; nil: "ok"
 }
 
 // Subagent is a conversation whose first message holds Marker, which belongs into the
@@ -139,7 +140,11 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	case Compact:
 		a.blocks = textBlock("<analysis>short</analysis>\n<summary>" + Summary + "</summary>")
 	case Side:
-		a.blocks = textBlock("ok")
+		text := "ok"
+		if m.script.Side != nil {
+			text = m.script.Side(r)
+		}
+		a.blocks = textBlock(text)
 	case Count:
 		writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(body) / 4})
 		return
