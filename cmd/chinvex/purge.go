@@ -7,6 +7,7 @@ import (
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
 	"github.com/chinvex/chinvex/installation"
+	"github.com/chinvex/chinvex/memory/maintainer"
 	"github.com/chinvex/chinvex/project"
 )
 
@@ -14,7 +15,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "purge [flags] NAME",
 		Short:       "Delete a context with everything stored for it",
-		Long:        "Delete the context NAME with everything stored for it: index, logs, sessions. Its hooks are\ntaken out of the settings of its repositories; nothing else in them is touched.",
+		Long:        "Delete the context NAME with everything stored for it: index, logs, sessions. Its hooks are\ntaken out of the settings of its repositories, and what `chinvex update-memory` keeps in\ntheir git directories is deleted; nothing else in them is touched.",
 		Example:     "  chinvex purge shop",
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{globals: "home json quiet"},
@@ -26,6 +27,11 @@ func (a *app) purgeCommand() *cobra.Command {
 			var files []installation.Result
 			if c, err := home.Context(args[0]); err == nil && c.Name == args[0] {
 				files = installation.Uninstall(cmd.Context(), a.installOptions(home, c))
+				for _, r := range c.Includes.Repos {
+					if err := maintainer.Forget(cmd.Context(), r.Root); err != nil {
+						return err
+					}
+				}
 			}
 			freed, err := home.Remove(args[0])
 			switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chinvex/chinvex/cmd/internal/door"
 	"github.com/chinvex/chinvex/installation"
+	"github.com/chinvex/chinvex/memory/maintainer"
 	"github.com/chinvex/chinvex/project"
 )
 
@@ -21,9 +22,10 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use:   "uninstall [flags]",
 		Short: "Take out every trace: hooks, MCP registrations, indexes, the state directory",
 		Long: `Take out every trace: the hooks and the MCP server from the settings of every repository
-of every context, then the contexts with their indexes, sessions and logs, and the state
-directory. What you wrote yourself stays: docs/memory, .chinvex/config.toml and
-.chinvexignore. The programs stay too; it says where they lie.`,
+of every context, what ` + "`chinvex update-memory`" + ` keeps in their git directories, then the
+contexts with their indexes, sessions and logs, and the state directory. What is yours
+stays: docs/memory, .chinvex/config.toml and .chinvexignore. The programs stay too; it
+says where they lie.`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{globals: "home json quiet"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd.Context(), dry) },
@@ -36,6 +38,7 @@ directory. What you wrote yourself stays: docs/memory, .chinvex/config.toml and
 type uninstallJSON struct {
 	Files      []installation.Result `json:"files"`
 	Contexts   []string              `json:"contexts"` // that were deleted
+	Folders    []string              `json:"folders"`  // in git directories, the same
 	FreedBytes int64                 `json:"freed_bytes"`
 	Left       []string              `json:"left"` // what is for the user to delete
 }
@@ -45,7 +48,7 @@ func (a *app) uninstall(ctx context.Context, dry bool) error {
 	if err != nil {
 		return err
 	}
-	did := uninstallJSON{Files: []installation.Result{}, Contexts: []string{}, Left: []string{}}
+	did := uninstallJSON{Files: []installation.Result{}, Contexts: []string{}, Folders: []string{}, Left: []string{}}
 	var kept []string
 	for _, name := range home.Names() {
 		c, err := home.Context(name)
@@ -58,6 +61,19 @@ func (a *app) uninstall(ctx context.Context, dry bool) error {
 			if slices.ContainsFunc(files, func(r installation.Result) bool { return r.Action == installation.Skipped }) {
 				kept = append(kept, name)
 				continue
+			}
+			for _, r := range c.Includes.Repos {
+				dir := maintainer.Kept(ctx, r.Root)
+				if dir == "" || slices.Contains(did.Folders, dir) {
+					continue
+				}
+				did.Folders = append(did.Folders, dir)
+				if dry {
+					continue
+				}
+				if err := maintainer.Forget(ctx, r.Root); err != nil {
+					return err
+				}
 			}
 		}
 		if !dry {
@@ -120,6 +136,9 @@ func (a *app) printUninstall(did uninstallJSON, dry bool) error {
 	}
 	for _, name := range did.Contexts {
 		fmt.Fprintf(a.out, "%s  context %s\n", a.style.bold("deleted  "), name)
+	}
+	for _, dir := range did.Folders {
+		fmt.Fprintf(a.out, "%s  %s\n", a.style.bold("deleted  "), door.Line(dir))
 	}
 	if did.FreedBytes > 0 {
 		fmt.Fprintf(a.out, "%s freed\n", door.Bytes(did.FreedBytes))

@@ -48,13 +48,16 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// folder is ours in the git directory.
+const folder = "chinvex"
+
 // stored names a file of ours in the git directory.
 func (r *run) stored(extension string) string {
 	name := "memory"
 	if r.prefix != "" {
 		name += "-" + digest([]byte(r.prefix))[:8]
 	}
-	return filepath.Join(r.repo.GitDir, "chinvex", name+extension)
+	return filepath.Join(r.repo.GitDir, folder, name+extension)
 }
 
 // lock keeps other processes out, and reads the journal.
