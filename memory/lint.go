@@ -107,8 +107,7 @@ func (l *lint) state(doc *Document) {
 		items[name]++
 		where := l.below(at)
 		l.text(where, b.Text(), MaxLine)
-		if b.Type == Item && name == "next actions" {
-			text := b.Text()
+		if text := b.Text(); name == "next actions" && (b.Type == Item || text != Unknown && !isNone(text) && !isTemplate(text)) {
 			if !strings.HasPrefix(text, "[ ] ") && !strings.HasPrefix(text, "[x] ") && !strings.HasPrefix(text, "[X] ") {
 				l.report(Error, where, "is no checkbox: write \"- [ ] …\" or \"- [x] …\"")
 			}

@@ -200,9 +200,13 @@ func TestSentences(t *testing.T) {
 
 func TestUnfinishedWork(t *testing.T) {
 	for subject, want := range map[string]int{"WIP: parser": 1, "Temporarily disable the cache": 1, "Add a parser": 0, "Revert \"x\"": 0} {
-		if got := Propose(&memory.Inputs{Commits: []memory.Commit{{Subject: subject}}}).State.Blockers; len(got) != want {
+		in := &memory.Inputs{Commits: []memory.Commit{{Subject: subject}}, Memory: memory.Current{State: "## Blockers\nNone\n"}}
+		if got := Propose(in).State.Blockers; len(got) != want {
 			t.Errorf("%q: %q", subject, got)
 		}
+	}
+	if got := Propose(&memory.Inputs{}).State.Blockers; len(got) != 1 || got[0] != memory.NeedsTriage {
+		t.Errorf("where nothing is known: %q", got)
 	}
 	const said = "## Blockers\n\n- The key has expired\n"
 	if got := Propose(&memory.Inputs{Memory: memory.Current{State: said}}).State.Blockers; len(got) != 1 || got[0] != "The key has expired" {

@@ -15,8 +15,8 @@ type plan struct {
 }
 
 type box struct {
-	text string
-	done bool
+	text          string
+	done, blocked bool
 }
 
 // plans are what the texts of the inputs say, in their order.
@@ -48,6 +48,12 @@ func checkbox(line string) (state byte, text string, ok bool) {
 	return state, m[2], true
 }
 
+// isBlocked tells whether an action waits for something: it is a blocker then and no
+// next action.
+func isBlocked(said string) bool {
+	return blockedForm().MatchString(said) && !saysNothing(said) && !notBlocked().MatchString(said)
+}
+
 func readPlans(in *memory.Inputs) plans {
 	const longest = 160 // runes of an action
 	var out plans
@@ -77,13 +83,13 @@ func readPlans(in *memory.Inputs) plans {
 			state, said, isBox := checkbox(text)
 			said = strings.TrimRight(shorten(plainText(said), longest), " :")
 			if isBox && !saysNothing(said) {
-				p.boxes = append(p.boxes, box{text: said, done: state == 'x'})
+				p.boxes = append(p.boxes, box{text: said, done: state == 'x', blocked: isBlocked(said)})
 			}
 			if isBox && state == ' ' || strings.HasPrefix(strings.ToLower(strings.TrimLeft(text, "-*+ ")), "block") {
 				if !isBox {
 					said = shorten(plainText(strings.TrimLeft(text, "-*+ ")), longest)
 				}
-				if blockedForm().MatchString(said) && !saysNothing(said) && !notBlocked().MatchString(said) {
+				if isBlocked(said) {
 					out.blocked = appendNew(out.blocked, stateLine(fmt.Sprintf("%s (%s)", said, quoted(t.Path))))
 				}
 			}
@@ -148,7 +154,7 @@ func (p plans) next(current []string) []memory.Action {
 				continue
 			}
 			for _, b := range one.boxes {
-				if _, seen := states[b.text]; !seen && !b.done {
+				if _, seen := states[b.text]; !seen && !b.done && !b.blocked {
 					open = append(open, memory.Action{Text: b.text})
 				}
 				states[b.text] = b.done

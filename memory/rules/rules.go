@@ -43,7 +43,7 @@ func state(in *memory.Inputs, m *manifests) memory.StateProposal {
 	s := memory.StateProposal{
 		Objective:  memory.Unknown,
 		Active:     plans.active(items(doc, "Active Work")),
-		Blockers:   blockers(in, plans, items(doc, "Blockers")),
+		Blockers:   blockers(in, plans, doc),
 		Next:       plans.next(actions(doc)),
 		Quick:      m.quick(quickReference(doc)),
 		OutOfScope: first(items(doc, "Out of Scope"), maxOutOfScope),
@@ -140,19 +140,22 @@ func quickReference(doc *memory.Document) memory.Quick {
 	return q
 }
 
-// blockers are what the plans call blocked and what STATE.md says already.
-func blockers(in *memory.Inputs, p plans, current []string) []string {
+// blockers are what the plans call blocked and what STATE.md says already. Where there
+// is neither a plan nor a STATE.md, nobody knows.
+func blockers(in *memory.Inputs, p plans, doc *memory.Document) []string {
 	var all []string
 	for _, b := range p.blocked {
 		all = appendNew(all, b)
 	}
-	for _, b := range current {
+	for _, b := range items(doc, "Blockers") {
 		// What came from a plan that was read again is in blocked, or over.
 		if !p.mentions(b) {
 			all = appendNew(all, b)
 		}
 	}
-	if len(all) == 0 && len(in.Commits) > 0 && unfinishedForm().MatchString(in.Commits[0].Subject) {
+	unknown := len(p.all) == 0 && doc.Section("Blockers") == nil
+	unfinished := len(in.Commits) > 0 && unfinishedForm().MatchString(in.Commits[0].Subject)
+	if len(all) == 0 && (unknown || unfinished) {
 		all = append(all, memory.NeedsTriage)
 	}
 	if all == nil {

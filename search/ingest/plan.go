@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/chinvex/chinvex/project"
+	"github.com/chinvex/chinvex/project/exclusion"
 	"github.com/chinvex/chinvex/search/index"
 )
 
@@ -163,7 +164,7 @@ func (r *run) planPaths(dir string, m *index.Manifest, p *plan, paths []project.
 		if !ok || !isDir(repo.Root) {
 			continue // the whole repository is gone, which is no edit
 		}
-		ignored, err := ignoreRules(repo.Root)
+		excluded, err := exclusion.Rules(repo.Root, &r.Settings.Index)
 		if err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (r *run) planPaths(dir string, m *index.Manifest, p *plan, paths []project.
 		err = db.QueryRow("SELECT id, size, mtime, hash FROM files WHERE repo = ?1 AND path = ?2 AND born <= ?3 AND (died IS NULL OR died > ?3)", path.Repo, path.Rel, m.Generation).
 			Scan(&k.id, &k.size, &k.mtime, &k.hash)
 		known := err == nil
-		c, reason := examine(repo, path.Rel, r.Settings, ignored)
+		c, reason := examine(repo, path.Rel, r.Settings, excluded)
 		switch {
 		case reason == "" && known && k.size == c.size && k.mtime == c.mtime:
 		case reason == "" && !known && r.gitIgnores(repo, path):

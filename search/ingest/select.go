@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"sort"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/boyter/gocodewalker"
-	gitignore "github.com/boyter/gocodewalker/go-gitignore"
 
 	"github.com/chinvex/chinvex/git"
 	"github.com/chinvex/chinvex/project"
+	"github.com/chinvex/chinvex/project/exclusion"
 )
 
 // Reasons why a file is left out, as status counts them.
@@ -50,9 +48,6 @@ type selection struct {
 	note    string // why there is no history
 }
 
-// ignoreName is read in a repository's root; same rules as .gitignore.
-const ignoreName = ".chinvexignore"
-
 // choose lists the files of a repository: what git tracks or would offer to add, or a
 // walk with the ignore rules outside git; less what .chinvexignore and the settings
 // take out.
@@ -62,12 +57,12 @@ func choose(ctx context.Context, r project.Repository, s *project.Settings) (*se
 	if err != nil {
 		return nil, err
 	}
-	ignored, err := ignoreRules(r.Root)
+	excluded, err := exclusion.Rules(r.Root, &s.Index)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		c, reason := examine(r, name, s, ignored)
+		c, reason := examine(r, name, s, excluded)
 		switch reason {
 		case "":
 			sel.files = append(sel.files, c)
@@ -81,12 +76,12 @@ func choose(ctx context.Context, r project.Repository, s *project.Settings) (*se
 }
 
 // examine looks at one file without reading it.
-func examine(r project.Repository, name string, s *project.Settings, ignored func(string) bool) (candidate, string) {
+func examine(r project.Repository, name string, s *project.Settings, excluded func(string) bool) (candidate, string) {
 	p, ok := project.NewPath(r.Name, name)
 	if !ok {
 		return candidate{}, Irregular
 	}
-	if ignored(p.Rel) || excluded(p.Rel, s) {
+	if excluded(p.Rel) {
 		return candidate{}, Excluded
 	}
 	abs := r.Abs(p)
@@ -106,44 +101,6 @@ func examine(r project.Repository, name string, s *project.Settings, ignored fun
 		return candidate{path: p}, TooLarge
 	}
 	return candidate{path: p, abs: abs, size: info.Size(), mtime: info.ModTime().UnixNano()}, ""
-}
-
-func excluded(rel string, s *project.Settings) bool {
-	for _, g := range s.Index.Include {
-		if ok, _ := doublestar.Match(g, rel); ok {
-			return false
-		}
-	}
-	for _, g := range s.Index.Exclude {
-		if ok, _ := doublestar.Match(g, rel); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// ignoreRules reads the repository's .chinvexignore.
-func ignoreRules(root string) (func(rel string) bool, error) {
-	file := filepath.Join(root, ignoreName)
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return func(string) bool { return false }, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", file, err)
-	}
-	defer f.Close()
-	rules := gitignore.New(f, root, func(gitignore.Error) bool { return true })
-	return func(rel string) bool {
-		// A folder's rule holds for all below it.
-		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
-			if m := rules.Relative(dir, true); m != nil && m.Ignore() {
-				return true
-			}
-		}
-		m := rules.Relative(rel, false)
-		return m != nil && m.Ignore()
-	}, nil
 }
 
 // list returns slash-separated paths relative to the repository's root.
