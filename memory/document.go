@@ -41,6 +41,12 @@ const Dir = "docs/memory"
 // CommitSubject is the subject of the commits that update the memory files alone.
 const CommitSubject = "docs: update memory files"
 
+var commitForm = regexp.MustCompile(`^` + regexp.QuoteMeta(CommitSubject) + `(?: \([#!]\d+\))?$`)
+
+// IsCommitSubject tells whether a commit's subject is CommitSubject, as it is or with the
+// number that hosts put behind it when they merge a pull request.
+func IsCommitSubject(subject string) bool { return commitForm.MatchString(subject) }
+
 // Kind says which of the three files a document is.
 type Kind uint8
 

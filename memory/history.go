@@ -197,7 +197,7 @@ func readLog(ctx context.Context, repo *git.Repo, opts git.LogOptions) commitLog
 
 // isUpdate tells whether a commit is the maintainer's own.
 func isUpdate(c git.Commit) bool {
-	if c.Subject != CommitSubject {
+	if !IsCommitSubject(c.Subject) {
 		return false
 	}
 	for _, f := range c.Files {

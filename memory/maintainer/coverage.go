@@ -231,12 +231,13 @@ func beforeOwn(head string, all []git.Node, own map[string]bool) string {
 	return head
 }
 
-// own tells which commits are the maintainer's: by their subject and because they
-// touch nothing but memory files, this repository's or that of a folder.
+// own tells which commits bring nothing but what the maintainer wrote: by their subject
+// and because they touch nothing but memory files, this repository's or that of a
+// folder; and merges of such.
 func (r *run) own(ctx context.Context, all []git.Node) (map[string]bool, error) {
 	var likely []string
 	for _, n := range all {
-		if n.Subject == memory.CommitSubject && len(n.Parents) <= 1 {
+		if memory.IsCommitSubject(n.Subject) && len(n.Parents) <= 1 {
 			likely = append(likely, n.Hash)
 		}
 	}
@@ -247,6 +248,19 @@ func (r *run) own(ctx context.Context, all []git.Node) (map[string]bool, error) 
 	own := map[string]bool{}
 	for _, c := range commits {
 		own[c.Hash] = !slices.ContainsFunc(c.Files, func(f git.Change) bool { return !r.isMemory(f.Path) })
+	}
+	for _, n := range slices.Backward(all) { // parents first
+		if len(n.Parents) != 2 || !own[n.Parents[1]] {
+			continue
+		}
+		brought, err := r.repo.Churn(ctx, n.Parents[0], n.Hash)
+		if err != nil {
+			return nil, err
+		}
+		own[n.Hash] = true
+		for path := range brought {
+			own[n.Hash] = own[n.Hash] && r.isMemory(path)
+		}
 	}
 	return own, nil
 }

@@ -77,7 +77,7 @@ func (r *run) plan(ctx context.Context, head string) (*Work, error) {
 			Body: body(c.Body),
 		}
 		for _, f := range c.Files {
-			if !strings.HasPrefix(f.Path, r.prefix) {
+			if rel, inside := strings.CutPrefix(f.Path, r.prefix); !inside || r.Exclude(rel) {
 				continue
 			}
 			touched[f.Path]++
@@ -215,6 +215,8 @@ func (r *run) manifests(ctx context.Context, commit string) ([]memory.Excerpt, e
 	for _, name := range names {
 		limit := 2 * r.Limits.Excerpt // what does not end is no TOML or JSON
 		switch {
+		case r.Exclude(name):
+			continue
 		case presence.MatchString(name):
 			found = append(found, memory.Excerpt{Path: name, Cut: true})
 			continue

@@ -237,3 +237,25 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheUserLeavesOut(t *testing.T) {
+	r := newRepository(t)
+	for _, name := range []string{"README.md", "package.json", "a.go", "private/b.go", "specs/a.md", "specs/secret.md"} {
+		r.write(name, "text of "+name+"\n")
+	}
+	r.git("add", "-A")
+	r.commitFiles("first", ".")
+	o := r.options()
+	o.Exclude = func(rel string) bool {
+		return strings.HasPrefix(rel, "private/") || rel == "package.json" || rel == "specs/secret.md"
+	}
+	data, err := json.Marshal(r.plan(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"README.md": true, "a.go": true, "specs/a.md": true, "package.json": false, "private": false, "secret.md": false} {
+		if strings.Contains(string(data), name) != want {
+			t.Errorf("%s in the inputs: %v", name, !want)
+		}
+	}
+}

@@ -66,7 +66,10 @@ type Options struct {
 	Repo   project.Repository // its Root is a git work tree or a folder in one, whose history alone counts then
 	Now    time.Time          // its day, in its zone, is the one in the files
 	Limits Limits
-	Wait   time.Duration // how long to wait for another process; 0 means 5 seconds
+	// Exclude tells of a path, relative to the repository, whether the user leaves that
+	// file out: then writers get neither its text nor its name. nil: of none.
+	Exclude func(rel string) bool
+	Wait    time.Duration // how long to wait for another process; 0 means 5 seconds
 }
 
 // Limits bound the inputs. 0 means the default.
@@ -275,6 +278,9 @@ func open(ctx context.Context, o Options) (*run, error) {
 		return nil, fmt.Errorf("%s has no commits yet; commit something first", o.Repo.Root)
 	}
 	o.Limits = o.Limits.withDefaults()
+	if o.Exclude == nil {
+		o.Exclude = func(string) bool { return false }
+	}
 	r := &run{Options: o, repo: repo, head: head.Hash}
 	if r.root, err = filepath.EvalSymlinks(o.Repo.Root); err != nil {
 		return nil, err

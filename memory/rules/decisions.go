@@ -109,7 +109,7 @@ func decisions(in *memory.Inputs) []memory.Decision {
 		id := short(c.Hash)
 		switch {
 		case id == "", c.Time.IsZero(), saysNothing(m.title), reverted[id[:7]], strings.Contains(known, id[:7]),
-			strings.EqualFold(strings.TrimSpace(c.Subject), memory.CommitSubject), mergeForm().MatchString(c.Subject), seen[m.title]:
+			memory.IsCommitSubject(c.Subject), mergeForm().MatchString(c.Subject), seen[m.title]:
 			continue
 		}
 		entry := memory.Decision{Date: c.Time.UTC().Format("2006-01-02"), Title: m.title, Evidence: []string{id}}

@@ -11,8 +11,8 @@ import (
 	"path"
 	"path/filepath"
 
-	gitignore "github.com/boyter/gocodewalker/go-gitignore"
 	"github.com/bmatcuk/doublestar/v4"
+	gitignore "github.com/boyter/gocodewalker/go-gitignore"
 
 	"github.com/chinvex/chinvex/project"
 )
