@@ -43,8 +43,9 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("no condition %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"commit": commit,
-			"status": status,
+			"commit":      commit,
+			"modelserver": modelServer,
+			"status":      status,
 			"badname": func(ts *testscript.TestScript, _ bool, args []string) {
 				// A name that a script cannot spell: a line break and a byte that is not UTF-8.
 				ts.Check(os.WriteFile(ts.MkAbs(args[0])+"/new\nline.go", []byte("package p\n\nfunc LineBreakName() {}\n"), 0o600))

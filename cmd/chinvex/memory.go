@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,16 +69,33 @@ func (a *app) memoryLint(ctx context.Context, dir string) error {
 		}
 	}
 	env := memory.Environment{Today: time.Now()}
-	if repo, err := git.Open(ctx, w.Root); err == nil && !repo.IsShallow() {
+	repo, err := git.Open(ctx, w.Root)
+	unknown := "" // why commits are not looked up
+	switch {
+	case err != nil:
+		unknown = oneLine(err)
+	case repo.IsShallow():
+		unknown = "the clone is shallow; `git fetch --unshallow` brings the rest"
+	default:
 		env.Exists = func(hash string) bool { return repo.HasCommit(ctx, hash) }
 	}
 	files, broken := memory.ReadFiles(w.Root)
-	for _, err := range broken {
-		w.Problems = append(w.Problems, memory.Problem{Severity: memory.Error, File: memory.Dir, Where: "a file", What: "cannot be read: " + oneLine(err)})
+	unread := map[string]bool{}
+	for _, err := range broken { // "PATH is not a regular file"
+		path, what, _ := strings.Cut(oneLine(err), " ")
+		unread[path] = true
+		w.Problems = append(w.Problems, memory.Problem{Severity: memory.Error, File: path, Where: "the file", What: what + ": repair it, nothing is written until then"})
 	}
-	w.Problems = append(w.Problems, memory.Lint(files, env)...)
+	for _, p := range memory.Lint(files, env) {
+		if !unread[p.File] { // which would say that there is none
+			w.Problems = append(w.Problems, p)
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return err // evidence that was not looked up counts as missing
+	}
+	if unknown != "" && files != (memory.Files{}) && !a.json && !a.quiet {
+		a.note("commits are not looked up: %s", unknown)
 	}
 	for _, p := range w.Problems {
 		if p.Severity == memory.Error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,7 +193,7 @@ func (u *memoryUpdate) run(ctx context.Context) error {
 	case len(repos) == 1:
 		return negative("") // it has been said
 	}
-	return negative(fmt.Sprintf("%d of %s not updated", failed, door.Plural(len(repos), "repository")))
+	return negative(fmt.Sprintf("%d of %d repositories not updated", failed, len(repos)))
 }
 
 // updater returns what updates one repository, and who writes.
@@ -249,26 +250,31 @@ func (u *memoryUpdate) proposal() (*memory.Proposal, error) {
 	from, name := u.in, "standard input"
 	if u.apply != "-" {
 		name = u.apply
-		path := u.apply
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(u.dir, path)
-		}
-		f, err := os.Open(path)
+		f, err := os.Open(u.apply)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the proposal: %w", err)
+			return nil, unreadable(name, err)
 		}
 		defer f.Close()
 		from = f
 	}
 	data, err := io.ReadAll(io.LimitReader(from, memory.MaxProposal+1))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the proposal from %s: %w", name, err)
+		return nil, unreadable(name, err)
 	}
 	p, err := memory.ParseProposal(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
+}
+
+// unreadable is the error for a proposal that cannot be read.
+func unreadable(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("cannot read the proposal from %s (%w); name the file that holds it, or - for standard input", name, err)
 }
 
 // byRules writes without a model. A second proposal would be the first again.
@@ -282,7 +288,7 @@ func (byRules) Propose(_ context.Context, in *memory.Inputs, _ *memory.Proposal,
 type announced struct{ u *memoryUpdate }
 
 func (w announced) Propose(ctx context.Context, in *memory.Inputs, before *memory.Proposal, problems []memory.Problem) (*memory.Proposal, error) {
-	if !w.u.quiet {
+	if !w.u.quiet && !w.u.json {
 		if len(problems) == 0 {
 			w.u.note("asking %s about %s of %s; this can take minutes", w.u.model, door.Plural(len(in.Commits), "commit"), in.Repository)
 		} else {
@@ -338,39 +344,39 @@ func (u *memoryUpdate) printPlans(ctx context.Context, d *door.Door, repos []pro
 // print tells people what became of a repository's memory.
 func (u *memoryUpdate) print(one *memoryRepoJSON) {
 	name := u.style.bold(door.Line(one.Repo))
-	switch one.Outcome {
-	case memoryRefused:
-		if !u.quiet {
-			u.note("%s: %s", one.Repo, one.Error)
-		}
-		u.printProblems(one.Update.Refused)
+	switch r := one.Update; {
+	case one.Outcome == memoryRefused:
+		u.note("%s: %s", one.Repo, one.Error)
+		u.printProblems(r.Refused)
 		return
-	case memoryUnchanged:
-		if one.Error == "" && one.Commit == "" && !u.quiet {
-			fmt.Fprintf(u.out, "%s: %s\n", name, maintainer.ErrNothing)
+	case r != nil:
+		u.printDiff(r.Diff)
+		if u.quiet {
+			break
 		}
-	case memoryUpdated:
-		u.printDiff(one.Update.Diff)
-	}
-	if one.Outcome == memoryUpdated && !u.quiet {
-		r := one.Update
 		said := fmt.Sprintf("%s read, up to %.9s", door.Plural(r.Commits, "commit"), r.To)
 		switch {
 		case len(r.Changed) == 0:
 			said += "; the files say it all already"
-		case one.Commit == "":
+		case !u.commit:
 			said += "; " + strings.Join(bases(r.Changed), ", ") + " changed. Look at the difference, then `chinvex update-memory --commit`"
+		case one.Error != "":
+			said += "; " + strings.Join(bases(r.Changed), ", ") + " changed"
 		}
 		fmt.Fprintf(u.out, "%s: %s\n", name, said)
 		for _, why := range r.Review {
 			u.note("%s: manual review: %s", one.Repo, why)
 		}
+	case one.Outcome == memoryUnchanged && one.Commit == "" && !u.quiet:
+		fmt.Fprintf(u.out, "%s: %s\n", name, maintainer.ErrNothing)
 	}
-	if one.Commit != "" && one.Error == "" && !u.quiet {
-		fmt.Fprintf(u.out, "%s: committed as %.9s\n", name, one.Commit)
-	}
-	if one.Error != "" {
+	switch {
+	case one.Error != "" && one.Update != nil && one.Commit == "": // the files were written
+		u.note("%s: not committed: %s", one.Repo, one.Error)
+	case one.Error != "":
 		u.note("%s: %s", one.Repo, one.Error)
+	case one.Commit != "" && !u.quiet:
+		fmt.Fprintf(u.out, "%s: committed as %.9s\n", name, one.Commit)
 	}
 }
 

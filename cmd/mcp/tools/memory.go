@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -30,7 +29,10 @@ var repositoryParameter = mcp.WithString("repository", mcp.Description("The repo
 // memoryOptions say whose memory a call is about.
 func (c *call) memoryOptions() (maintainer.Options, error) {
 	r, err := c.Repository(c.GetString("repository", ""))
-	return maintainer.Options{Repo: r, Now: time.Now()}, err
+	if err != nil {
+		return maintainer.Options{}, err
+	}
+	return c.Memory(r)
 }
 
 func planTool(ctx context.Context, c *call) (string, error) {
