@@ -12,6 +12,7 @@ require (
 	github.com/blevesearch/zapx/v16 v16.3.4
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/boyter/gocodewalker v1.5.1
+	github.com/charmbracelet/x/ansi v0.11.8
 	github.com/go-enry/go-enry/v2 v2.9.6
 	github.com/gofrs/flock v0.13.1
 	github.com/golang/snappy v1.0.0
@@ -48,7 +49,6 @@ require (
 	github.com/buger/jsonparser v1.1.2 // indirect
 	github.com/charmbracelet/colorprofile v0.4.3 // indirect
 	github.com/charmbracelet/ultraviolet v0.0.0-20260811164956-006e29f97886 // indirect
-	github.com/charmbracelet/x/ansi v0.11.8 // indirect
 	github.com/charmbracelet/x/term v0.2.2 // indirect
 	github.com/charmbracelet/x/termios v0.1.1 // indirect
 	github.com/charmbracelet/x/windows v0.2.2 // indirect

@@ -5,9 +5,9 @@ default:
 
 # Build the three programs into bin/
 build:
-    go build -o bin/chinvex ./cmd/chinvex
+    go build -ldflags='-s -w' -o bin/chinvex ./cmd/chinvex
     go build -ldflags='-s -w' -o bin/chinvex-hook ./cmd/hook
-    go build -o bin/chinvex-mcp ./cmd/mcp
+    go build -ldflags='-s -w' -o bin/chinvex-mcp ./cmd/mcp
 
 # Put them into a folder, Go's bin by default
 install dir=`echo "$(go env GOPATH)/bin"`: build

@@ -260,11 +260,11 @@ func folder(base, dir string) (string, error) {
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(real); err == nil && !info.IsDir() {
-			return "", usage(fmt.Sprintf("--repo %s is not a folder; name the folder that holds it", dir))
+			return "", usage(fmt.Sprintf("%s is not a folder; name the folder that holds it", dir))
 		}
 	}
 	if err != nil {
-		return "", usage(fmt.Sprintf("--repo %s cannot be opened (%v); name an existing folder", dir, err))
+		return "", usage(fmt.Sprintf("%s cannot be opened (%v); name an existing folder", dir, err))
 	}
 	return real, nil
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,6 +114,7 @@ type memoryRepoJSON struct {
 	Repo    string             `json:"repo"`
 	Root    string             `json:"root"`
 	Outcome string             `json:"outcome"`
+	Note    string             `json:"note,omitempty"` // why there was nothing to do
 	Error   string             `json:"error,omitempty"`
 	Update  *maintainer.Result `json:"update,omitempty"`    // where commits were read
 	Commit  string             `json:"committed,omitempty"` // full hash
@@ -161,8 +161,12 @@ func (u *memoryUpdate) run(ctx context.Context) error {
 	failed := 0
 	for _, r := range repos {
 		one := memoryRepoJSON{Repo: r.Name, Root: r.Root}
-		options := maintainer.Options{Repo: r, Now: time.Now()}
-		err := u.one(ctx, &one, options, update)
+		options, err := d.Memory(r)
+		if err == nil {
+			err = u.one(ctx, &one, options, update)
+		} else {
+			one.Outcome = memoryFailed
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -224,7 +228,10 @@ func (u *memoryUpdate) one(ctx context.Context, answer *memoryRepoJSON, o mainta
 	case err == nil:
 		answer.Outcome = memoryUpdated
 	case errors.Is(err, maintainer.ErrNothing):
-		answer.Outcome = memoryUnchanged
+		answer.Outcome, answer.Note = memoryUnchanged, oneLine(err)
+		if u.apply != "" {
+			answer.Note += "; the proposal was not used"
+		}
 	case errors.Is(err, maintainer.ErrRefused):
 		answer.Outcome = memoryRefused
 		return err
@@ -304,7 +311,7 @@ func (u *memoryUpdate) printPlans(ctx context.Context, d *door.Door, repos []pro
 	failed := 0
 	for _, r := range repos {
 		one := repoPlanJSON{Repo: r.Name, Root: r.Root}
-		work, err := maintainer.Plan(ctx, maintainer.Options{Repo: r, Now: time.Now()})
+		work, err := plan(ctx, d, r)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -341,6 +348,14 @@ func (u *memoryUpdate) printPlans(ctx context.Context, d *door.Door, repos []pro
 	return nil
 }
 
+func plan(ctx context.Context, d *door.Door, r project.Repository) (*maintainer.Work, error) {
+	o, err := d.Memory(r)
+	if err != nil {
+		return nil, err
+	}
+	return maintainer.Plan(ctx, o)
+}
+
 // print tells people what became of a repository's memory.
 func (u *memoryUpdate) print(one *memoryRepoJSON) {
 	name := u.style.bold(door.Line(one.Repo))
@@ -368,7 +383,7 @@ func (u *memoryUpdate) print(one *memoryRepoJSON) {
 			u.note("%s: manual review: %s", one.Repo, why)
 		}
 	case one.Outcome == memoryUnchanged && one.Commit == "" && !u.quiet:
-		fmt.Fprintf(u.out, "%s: %s\n", name, maintainer.ErrNothing)
+		fmt.Fprintf(u.out, "%s: %s\n", name, one.Note)
 	}
 	switch {
 	case one.Error != "" && one.Update != nil && one.Commit == "": // the files were written

@@ -17,6 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/chinvex/chinvex/memory"
 	"github.com/chinvex/chinvex/parse/secret"
 )
@@ -44,7 +46,11 @@ func (r *run) plan(ctx context.Context, head string) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b.commits) == 0 {
+	switch {
+	case len(b.commits) > 0:
+	case len(r.review) > 0:
+		return nil, fmt.Errorf("%w. %s", ErrNothing, strings.Join(r.review, "; "))
+	default:
 		return nil, ErrNothing
 	}
 	work := &Work{anchor: anchorOf(files), head: head, also: b.also}
@@ -284,14 +290,16 @@ func redact(path, text string) string {
 	return string(clean)
 }
 
-// visible takes out what a terminal would obey or nobody would see.
+// visible takes out what a terminal would obey, whole sequences of it, or nobody would
+// see.
 func visible(text string) string {
+	text = ansi.Strip(strings.ToValidUTF8(text, "\uFFFD"))
 	return strings.Map(func(c rune) rune {
 		if c != '\n' && c != '\t' && unicode.IsControl(c) {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, text)
 }
 
 // shorten cuts a text to limit bytes, behind a line where one ends in the second

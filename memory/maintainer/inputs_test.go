@@ -165,7 +165,7 @@ func TestOddMessages(t *testing.T) {
 	if !strings.HasSuffix(big, "\n[cut: 1100000 bytes in all]") || !strings.HasPrefix(big, "many words") {
 		t.Errorf("body %.40q … %q", big, big[max(0, len(big)-60):])
 	}
-	if s := in.Commits[6].Subject; s != "bell and escape [31mred" {
+	if s := in.Commits[6].Subject; s != "bell and escape red" {
 		t.Errorf("subject %q", s)
 	}
 	// A proposal made of them does not break the files.

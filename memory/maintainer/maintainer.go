@@ -184,18 +184,24 @@ func Apply(ctx context.Context, o Options, p *memory.Proposal) (*Result, error) 
 		return nil, err
 	}
 	defer r.close()
-	head := r.head
+	files, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, over := r.head, false
 	if plan := r.journal.Planned; plan != nil {
-		if head = plan.Head; !r.covers(ctx, r.head, head) {
+		if over = plan.Anchor != anchorOf(files); !over {
+			head, r.Limits = plan.Head, plan.Limits.withDefaults()
+		}
+		if !r.covers(ctx, r.head, head) {
 			return nil, errors.New("the commits that were planned for are not in this branch; plan again, and propose from that")
 		}
-		r.Limits = plan.Limits.withDefaults()
 	}
 	work, err := r.plan(ctx, head)
-	switch plan := r.journal.Planned; {
+	switch {
 	case err != nil:
 		return nil, err
-	case plan != nil && plan.Anchor != work.anchor:
+	case over:
 		return nil, errors.New("the memory files were updated since the plan was made; plan again, and propose from that")
 	}
 	return r.write(ctx, work, p)
@@ -322,7 +328,7 @@ func (r *run) abs(path string) string { return filepath.Join(r.repo.Root, filepa
 func (r *run) read(ctx context.Context) (memory.Files, error) {
 	files, problems := memory.ReadFiles(r.root)
 	if len(problems) > 0 {
-		return files, errors.Join(problems...)
+		return files, fmt.Errorf("%w; repair it, nothing is written until then", errors.Join(problems...))
 	}
 	for kind, doc := range []*memory.Document{memory.State: files.State, memory.Constraints: files.Constraints, memory.Decisions: files.Decisions} {
 		if doc != nil {

@@ -104,7 +104,11 @@ func TestApplyCoversWhatWasPlanned(t *testing.T) {
 	if err != nil || result.To != in.To || r.anchor() != in.To {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	if _, err := Apply(context.Background(), r.options(), proposal(&in)); err != nil { // no plan, and a commit is left
+	if _, err := Apply(context.Background(), r.options(), proposal(&in)); err == nil || !strings.Contains(err.Error(), "plan again") {
+		t.Errorf("a plan that was used up, and a commit that it did not show: %v", err)
+	}
+	in = r.plan(r.options())
+	if _, err := Apply(context.Background(), r.options(), proposal(&in)); err != nil {
 		t.Error(err)
 	}
 	if r.anchor() != late {

@@ -191,7 +191,7 @@ func (r *run) store(changes []pending) error {
 			return fmt.Errorf("%w; nothing was written", err)
 		}
 	}
-	r.journal.Pending, r.journal.Planned = changes, nil
+	r.journal.Pending = changes
 	if err := r.save(); err != nil {
 		return err
 	}

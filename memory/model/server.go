@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -99,7 +100,10 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "chinvex")
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
-		return nil, &busy{message: fmt.Sprintf("the connection failed (%v); check that the server runs", err)}
+		if errors.Is(err, syscall.ECONNREFUSED) && loopback(s.base.Hostname()) { // waiting starts nothing here
+			return nil, &refusal{message: fmt.Sprintf("nothing listens at %s; start the server, or name its URL", s.base.Host)}
+		}
+		return nil, &busy{message: fmt.Sprintf("the connection failed (%v)", err)}
 	}
 	if resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "" {
 		return resp, nil
