@@ -133,6 +133,13 @@ func decisions(in *memory.Inputs) []memory.Decision {
 		return list[:min(len(list), n)]
 	}
 	fixed = best(fixed, maxFixes)
+	untold := 0
+	made = slices.DeleteFunc(made, func(c candidate) bool {
+		if c.score == 0 {
+			untold++
+		}
+		return c.score == 0 && untold > maxUntold
+	})
 	chosen := append(best(made, maxDecisions-len(fixed)), fixed...)
 	slices.SortStableFunc(chosen, newestFirst)
 	entries := []memory.Decision{}
@@ -157,6 +164,7 @@ func (c *candidate) decide(m message, touched touch, announced string) bool {
 			score += s.body
 		}
 	}
+	feature := (m.kind == "feat" || m.kind == "feature") && touched.source // its author calls it one
 	switch m.kind {
 	case "feat", "feature", "perf", "security", "sec":
 		score, top = score+3, max(top, 3)
@@ -203,10 +211,13 @@ func (c *candidate) decide(m message, touched touch, announced string) bool {
 		score += 2
 	}
 	impact = cmp.Or(impact, touched.String())
-	if score < enough || why == "" && top < strong && announced == "" || why == "" && impact == "" {
+	untold := why == "" && top < strong && announced == ""
+	if !feature && (score < enough || untold) || why == "" && impact == "" {
 		return false
 	}
-	c.score = score
+	if c.score = score; untold {
+		c.score = 0 // there is room behind those that say why
+	}
 	c.decision.Kind = "decision"
 	c.decision.Why = cmp.Or(why, notSaid)
 	c.decision.Impact = cmp.Or(impact, notSaid)
@@ -290,6 +301,9 @@ var (
 	// leaning is a text that cannot be understood alone.
 	leaning = expression(`^(?:This (?:panic|bug|issue|error|happens|was|is)|That|These|Those|It) `)
 	hence   = expression(`^(?:As a result|Consequently|Hence|Therefore|Thus),? `)
+	// led and came are sentences that name the effect, or the cause, of the one before.
+	led  = expression(`(?i)^(?:this|that|which) (?:can |could |would |may )?(?:causes?d?|leads? to|led to|results? in|resulted in|triggers|triggered) `)
+	came = expression(`(?i)^(?:this|that|it|which)(?: \w+){1,2} (?:because|due to|caused by)(?: of)? `)
 	// aside is a sentence that is not the cause of what the one before it tells.
 	aside  = expression(`(?i)\b(?:one way|example|can also|for instance|full fix|i prefer|i think|instead|regression test|this (?:is|pr|change|limited)|was introduced|reported)\b|^(?:we|both|the same|that's|this|also|additionally|furthermore|similarly)\b`)
 	remedy = expression(`(?i)^(?:we (?:now|instead)|now\b|instead,? |(?:this|the) (?:pr|patch|commit|change|fix|pull request|limited fix)\b|(?:the fix|fixed|to fix|(?:` + verbs + `)\b))`)
@@ -304,7 +318,7 @@ func (c *candidate) repair(m message, touched touch) bool {
 	}
 	d := &c.decision
 	used := make([]bool, len(m.sentences))
-	explicit := 0
+	explicit, follows := 0, false // follows: the cause may speak of "it"
 	for i, s := range m.sentences {
 		if i > 5 || d.RootCause != "" {
 			break
@@ -323,17 +337,23 @@ func (c *candidate) repair(m message, touched touch) bool {
 			}
 			d.Symptom, d.RootCause, explicit = ended(effect), ended(s[:at[0]]), 1
 			used[i] = true
-		} else if i > 0 && hence().MatchString(s) && symptom().MatchString(s) && !remedy().MatchString(m.sentences[i-1]) && !aside().MatchString(m.sentences[i-1]) {
+		} else if i > 0 && hence().MatchString(s) && symptom().MatchString(s) && !leans(m.sentences[i-1]) {
 			d.Symptom, d.RootCause, explicit = upperFirst(hence().ReplaceAllString(s, "")), m.sentences[i-1], 1
 			used[i-1], used[i] = true, true
+		} else if at := led().FindStringIndex(s); i > 0 && at != nil && symptom().MatchString(s) && words(s[at[1]:]) > 2 && !leans(m.sentences[i-1]) {
+			d.Symptom, d.RootCause, explicit = upperFirst(s[at[1]:]), m.sentences[i-1], 1
+			used[i-1], used[i] = true, true
+		} else if at := came().FindStringIndex(s); i > 0 && at != nil && symptom().MatchString(m.sentences[i-1]) && words(s[at[1]:]) > 3 && !leans(m.sentences[i-1]) {
+			d.Symptom, d.RootCause, explicit = m.sentences[i-1], upperFirst(s[at[1]:]), 1
+			used[i-1], used[i], follows = true, true, true
 		} else if i == 0 && len(m.sentences) > 2 && symptom().MatchString(s) && remedy().MatchString(m.sentences[2]) &&
-			!remedy().MatchString(m.sentences[1]) && !aside().MatchString(m.sentences[1]) {
+			!leans(m.sentences[1]) {
 			// What goes wrong, how it comes, what is done: the order in which fixes are told.
 			d.Symptom, d.RootCause = s, m.sentences[1]
 			used[0], used[1] = true, true
 		}
 	}
-	if d.Symptom == "" || d.RootCause == "" || leaning().MatchString(d.Symptom) || leaning().MatchString(d.RootCause) {
+	if d.Symptom == "" || d.RootCause == "" || leaning().MatchString(d.Symptom) || !follows && leaning().MatchString(d.RootCause) {
 		return false
 	}
 	d.Symptom, d.RootCause = withoutTurn(d.Symptom), withoutTurn(d.RootCause)
@@ -366,6 +386,9 @@ func (c *candidate) repair(m message, touched touch) bool {
 	}
 	return true
 }
+
+// leans tells whether a sentence is about the commit itself, and neither symptom nor cause.
+func leans(s string) bool { return remedy().MatchString(s) || aside().MatchString(s) }
 
 func words(s string) int { return len(strings.Fields(s)) }
 

@@ -33,6 +33,7 @@ const (
 	maxOutOfScope = 3
 	maxDecisions  = 8
 	maxFixes      = 3 // of the decisions
+	maxUntold     = 3 // of them, features for which no reason is told
 )
 
 // state keeps what STATE.md says but for what the plans and the manifests know
