@@ -62,6 +62,9 @@ func TestOverTheLimitInSeveralRuns(t *testing.T) {
 			over != strings.Contains(r.read(memory.State.Path()), "Manual review:") || over != (len(w.got[0].Files) == 0) {
 			t.Errorf("run %d: review %q, %d files", i, review, len(w.got[0].Files))
 		}
+		if strings.Contains(r.read(memory.State.Path()), "also-covered") {
+			t.Error("in a line of commits the anchor stands for all before it")
+		}
 		read = append(read, hashesOf(w.got[0])...)
 		if i%2 == 0 {
 			r.commitMemory(r.options())

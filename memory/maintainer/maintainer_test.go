@@ -205,6 +205,18 @@ func TestEditsWhileTheWriterThinks(t *testing.T) {
 	}
 }
 
+func TestAnotherAnchorWhileTheWriterThinks(t *testing.T) {
+	r := newRepository(t)
+	all := r.commits(3, "work")
+	r.run(r.options())
+	r.commit("more")
+	state := strings.ReplaceAll(r.read(memory.State.Path()), all[2], all[1])
+	w := &scribe{during: func() { r.write(memory.State.Path(), state) }}
+	if _, err := Run(context.Background(), r.options(), w); err == nil || !strings.Contains(err.Error(), "another coverage anchor") || r.read(memory.State.Path()) != state {
+		t.Errorf("%v\n%s", err, r.read(memory.State.Path()))
+	}
+}
+
 func TestNothingIsWrittenWhereItCannotBe(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -471,6 +483,17 @@ func TestCommit(t *testing.T) {
 	}
 	if hash, err := Commit(context.Background(), r.options()); err == nil || !strings.Contains(err.Error(), "hook put src/0.txt into commit") || hash != r.head() {
 		t.Errorf("a hook that adds: %s, %v", hash, err)
+	}
+
+	r.write(".git/hooks/pre-commit", "#!/bin/sh\n")
+	r.commit("even more")
+	r.run(r.options())
+	r.write(".git/hooks/commit-msg", "#!/bin/sh\necho 'chore: memory' >$1\n")
+	if err := os.Chmod(filepath.Join(r.dir, ".git/hooks/commit-msg"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if hash, err := Commit(context.Background(), r.options()); err == nil || !strings.Contains(err.Error(), "changed the subject") || hash != r.head() {
+		t.Errorf("a hook that changes the subject: %s, %v", hash, err)
 	}
 
 	ignored := newRepository(t)
