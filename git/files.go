@@ -123,26 +123,6 @@ func (r *Repo) Modified(ctx context.Context) ([]string, error) {
 	return paths, err
 }
 
-// ChangedBetween lists the paths whose content differs between two commits,
-// sorted. A rename counts as both of its paths.
-func (r *Repo) ChangedBetween(ctx context.Context, from, to string) ([]string, error) {
-	for _, revision := range []string{from, to} {
-		if err := checkRevision(revision); err != nil {
-			return nil, err
-		}
-	}
-	var paths []string
-	err := stream(ctx, r.Root, []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", from, to, "--"},
-		func(out io.Reader) error {
-			return eachField(out, func(path string) error {
-				paths = append(paths, path)
-				return nil
-			})
-		})
-	sort.Strings(paths)
-	return paths, err
-}
-
 // checkRevision refuses what git would take for an option or not at all.
 func checkRevision(revision string) error {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, "\x00\n") {

@@ -2,8 +2,10 @@ package git
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,12 +174,13 @@ func TestModified(t *testing.T) {
 		t.Errorf("got %q, %v", paths, err)
 	}
 	second := r.commit("two")
-	if paths, err := r.open().ChangedBetween(ctx, first, second); err != nil || cmp.Diff(want, paths) != "" {
-		t.Errorf("ChangedBetween = %q, %v", paths, err)
+	files, err := r.open().Churn(ctx, first, second)
+	if paths := slices.Sorted(maps.Keys(files)); err != nil || cmp.Diff(want, paths) != "" {
+		t.Errorf("Churn = %q, %v", paths, err)
 	}
-	for _, revision := range []string{"", "--output=x", "no-such-branch", "a\x00b"} {
-		if _, err := r.open().ChangedBetween(ctx, revision, second); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("ChangedBetween(%q): %v", revision, err)
+	for _, revision := range []string{"--output=x", "no-such-branch", "a\x00b"} {
+		if _, err := r.open().Churn(ctx, revision, second); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Churn(%q): %v", revision, err)
 		}
 	}
 }
