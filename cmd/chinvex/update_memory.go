@@ -67,6 +67,7 @@ type memoryUpdate struct {
 	repo, llm, apply string
 	options          model.Options
 	commit, plan     bool
+	several          bool         // repositories are updated
 	model            *model.Model // nil without --llm
 }
 
@@ -147,7 +148,8 @@ func (u *memoryUpdate) run(ctx context.Context) error {
 		}
 		repos = []project.Repository{r}
 	}
-	if u.apply != "" && len(repos) > 1 {
+	u.several = len(repos) > 1
+	if u.apply != "" && u.several {
 		return usage("a proposal is for one repository; name it with --repo: " + strings.Join(names(repos), ", "))
 	}
 	if u.plan {
@@ -362,7 +364,13 @@ func (u *memoryUpdate) print(one *memoryRepoJSON) {
 	switch r := one.Update; {
 	case one.Outcome == memoryRefused:
 		u.note("%s: %s", one.Repo, one.Error)
-		u.printProblems(r.Refused)
+		problems := slices.Clone(r.Refused)
+		for i := range problems {
+			if u.several { // as everywhere: REPOSITORY:PATH
+				problems[i].File = one.Repo + ":" + problems[i].File
+			}
+		}
+		u.printProblems(problems)
 		return
 	case r != nil:
 		u.printDiff(r.Diff)
