@@ -39,7 +39,8 @@ language model; or you, or an agent, with --plan and --apply.`,
 		Example: `  chinvex update-memory
   chinvex update-memory --llm anthropic --commit
   chinvex update-memory --llm openai:qwen3 --llm-url http://127.0.0.1:8080/v1
-  chinvex update-memory --plan > plan.txt && chinvex update-memory --apply proposal.json`,
+  chinvex update-memory --plan > plan.txt
+  chinvex update-memory --apply proposal.json`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{globals: "context home json quiet"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
